@@ -65,7 +65,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     if let Some(holder) = seen.foreign_holder() {
         output.say(format_args!(
-            "{holder} runs client-go or another library (its record has no writeId): if it is alive, it takes the lease back \
+            "{holder:?} runs client-go or another library (its record has no writeId): if it is alive, it takes the lease back \
              without stopping its work, or leads beside the next leader until its own renew deadline"
         ));
     }
@@ -96,10 +96,10 @@ fn question(lock: &OperatorLock, seen: &LockState, holder: &str) -> String {
     let token = seen.record.leader_transitions;
     match seen.session() {
         None => format!(
-            "{holder} holds {lock} (fencing token {token}). If it is alive, two leaders are possible. Take the lease away?"
+            "{holder:?} holds {lock} (fencing token {token}). If it is alive, two leaders are possible. Take the lease away?"
         ),
         Some(id) => format!(
-            "{holder} holds {lock} (fencing token {token}) through the session {id}, which keeps its other locks. If it is \
+            "{holder:?} holds {lock} (fencing token {token}) through the session {id}, which keeps its other locks. If it is \
              alive, it leads this lock until its next scan, at most {SCAN_INTERVAL} later unless its program sets another scan_interval, \
              so two leaders are possible. Take the lock away?"
         ),

@@ -229,13 +229,13 @@ fn transfer_asks_the_leader_of_a_session_s_lock_and_says_when_it_is_read() {
     assert!(written.get("leaseDuration").is_none(), "{written}");
 
     assert!(
-        ended.stderr.contains("no open session has the identity node-2; check the name"),
+        ended.stderr.contains("no open session has the identity \"node-2\"; check the name"),
         "no session is of node-2: {ended:?}"
     );
 
     let ended = end(&["transfer", &place.lock("c"), "--to", "node-1", "--yes"]);
     assert!(!ended.stderr.contains("check the name"), "{ended:?}");
-    assert!(ended.stdout.contains("node-1 takes over at its next poll"), "{ended:?}");
+    assert!(ended.stdout.contains("\"node-1\" takes over at its next poll"), "{ended:?}");
 
     let before = place.body("sessions/s1");
     let ended = end(&["transfer", &place.file("sessions/s1"), "--to", "node-2", "--yes"]);
@@ -297,11 +297,15 @@ fn the_questions_say_what_a_release_and_a_transfer_mean() {
         ),
         (
             &["release", "--force", &session],
-            &["the session s1 of node-1 leads 2 locks", "until its next renewal", "two leaders of each are possible"],
+            &[
+                "the session s1 of \"node-1\" leads 2 locks",
+                "until its next renewal",
+                "two leaders of each are possible",
+            ],
         ),
         (
             &["transfer", "--to", "node-2", &lock],
-            &["node-1 leads", "through the session s1", "nobody leads for one lease duration (now 15s)"],
+            &["\"node-1\" leads", "through the session s1", "nobody leads for one lease duration (now 15s)"],
         ),
     ] {
         let before = (place.body("locks/a"), place.body("sessions/s1"));

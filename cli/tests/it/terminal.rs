@@ -194,7 +194,7 @@ fn a_release_is_asked_for_and_anything_but_yes_is_no() {
         let (place, lock) = held();
         let before = place.record("a");
         let mut terminal = Terminal::start(&["release", "--force", &lock], &[]);
-        terminal.wait_for("node-1 holds");
+        terminal.wait_for("\"node-1\" holds");
         terminal.wait_for("[y/N]");
         terminal.press(answer);
         let (code, screen) = terminal.end();

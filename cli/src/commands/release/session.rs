@@ -35,10 +35,10 @@ pub(super) async fn end(
     output.done();
     let locks: Vec<String> = locks.iter().map(|lock| url.at(lock.key()).to_string()).collect();
     if let Some(holder) = seen.observed.holder() {
-        output.say(format_args!("the session {id} of {holder} leads {}", in_words(&locks)));
+        output.say(format_args!("the session {id} of {holder:?} leads {}", in_words(&locks)));
         let question = format!(
-            "If {holder} is alive, it leads these locks until its next renewal, while other sessions take them at once, and \
-             two leaders of each are possible. {holder} then opens another session. End the session?"
+            "If {holder:?} is alive, it leads these locks until its next renewal, while other sessions take them at once, and \
+             two leaders of each are possible. {holder:?} then opens another session. End the session?"
         );
         if !confirmation.of(&question, output)? {
             output.say("nothing was changed");
