@@ -139,13 +139,12 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let access = access::Access { token: token.clone(), accounts: accounts.map(Arc::new) };
     let api = LeaseApi::new(store, also::folder_of(folder.prefix())).with_watch_interval(args.watch_interval);
     let mut api = api.with_max_leases(args.max_leases);
-    let audit_log =
-        match args.audit_log {
-            Some(path) => Some(audit::AuditLog::start(path.clone()).map_err(|error| {
-                Failure::internal(format!("cannot write {}: {error}; check --audit-log", path.display()))
-            })?),
-            None => None,
-        };
+    let audit_log = match args.audit_log {
+        Some(path) => Some(audit::AuditLog::start(path.clone()).map_err(|error| {
+            Failure::internal(format!("cannot write {}: {error}; check --audit-log", path.display()))
+        })?),
+        None => None,
+    };
     if let Some(log) = audit_log.clone() {
         api = api.with_audit(move |event| log.add(event));
     }
