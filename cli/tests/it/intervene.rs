@@ -79,7 +79,7 @@ fn who_waits_is_told_of_the_named_candidate_and_of_any_other() {
         place.overwrite("a", &record("", "1s", 7, "2"));
         place.overwrite("a", &record(next, "1h", 8, "3"));
         let ended = transfer.end();
-        let told = format!("\n{}{}", ended.stdout, ended.stderr);
+        let told = format!("\n{}\n{}", ended.stdout, ended.stderr);
         assert!(ended.code == Some(code) && told.contains(text) && !told.contains("leaderelect watch"), "{ended:?}");
     }
 }
