@@ -42,13 +42,19 @@ pub(crate) fn no_region_yet() -> String {
         .to_owned()
 }
 
+fn shared_file() -> String {
+    variable("AWS_SHARED_CREDENTIALS_FILE").unwrap_or_else(|| "~/.aws/credentials".to_owned())
+}
+
+fn config_file() -> String {
+    variable("AWS_CONFIG_FILE").unwrap_or_else(|| "~/.aws/config".to_owned())
+}
+
 /// The advice for a client whose sources of credentials have none.
 pub(crate) fn no_credentials() -> String {
     let advice = missing_file().unwrap_or_else(|| match variable("AWS_PROFILE") {
         Some(name) => {
-            let file = |name, usual: &str| variable(name).unwrap_or_else(|| usual.to_owned());
-            let shared = file("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials");
-            let config = file("AWS_CONFIG_FILE", "~/.aws/config");
+            let (shared, config) = (shared_file(), config_file());
             format!("AWS_PROFILE is {name:?}, and neither {shared} nor {config} has credentials of that profile; add them, or correct AWS_PROFILE")
         }
         None => format!("{}, or give the machine a role", set_some()),
@@ -58,12 +64,17 @@ pub(crate) fn no_credentials() -> String {
 
 /// The advice for a client with a source of credentials that fails: that of this machine, or another.
 pub(crate) fn credentials_failed(asks_machine: bool) -> String {
-    let advice = missing_file().unwrap_or_else(|| match asks_machine {
-        true => format!(
+    let advice = missing_file().unwrap_or_else(|| match (asks_machine, variable("AWS_PROFILE")) {
+        (true, Some(name)) => format!(
+            "this machine's role gave none; AWS_PROFILE is {name:?}: check that {} or {} has credentials of that profile",
+            shared_file(),
+            config_file()
+        ),
+        (true, None) => format!(
             "the only source is this machine's role, which gave none; {}, or check the machine's role",
             set_some()
         ),
-        false => "check where they come from".to_owned(),
+        (false, _) => "check where they come from".to_owned(),
     });
     format!("cannot load credentials; the request was not sent; {advice}")
 }
@@ -76,13 +87,24 @@ pub(crate) fn wrong_settings() -> String {
 }
 
 /// What to check if no request reaches the store.
-pub(crate) const CHECK_SETTINGS: &str = "check the region (AWS_REGION, or region= in the URL), the endpoint \
+const CHECK_SETTINGS: &str = "check the region (AWS_REGION, or region= in the URL), the endpoint \
      (AWS_ENDPOINT_URL, or endpoint=), and the network";
 
 /// The advice for a host whose name has no address. `endpoint` is the URL of the bucket, if it is known.
 pub(crate) fn unknown_host(endpoint: Option<&str>) -> String {
-    let host = endpoint.and_then(|endpoint| endpoint.split('/').nth(2)).unwrap_or("the store");
+    let host = endpoint.and_then(host).unwrap_or("the store");
     format!("cannot find the host {host}; {CHECK_SETTINGS}")
+}
+
+/// The advice for a host that accepts no connection. `endpoint` is the URL of the bucket, if it is known.
+pub(crate) fn unreachable(endpoint: Option<&str>) -> String {
+    let to = endpoint.and_then(host).map(|host| format!(" to {host}")).unwrap_or_default();
+    format!("cannot connect{to}; {CHECK_SETTINGS}")
+}
+
+/// The host and the port of a URL, without a user's name.
+fn host(url: &str) -> Option<&str> {
+    url.split('/').nth(2)?.rsplit('@').next()
 }
 
 fn missing_file() -> Option<String> {

@@ -204,10 +204,10 @@ fn unanswered(failure: &DispatchFailure, sender: &Sender) -> (StoreErrorKind, Co
     if is_unknown_host(cause) {
         return (StoreErrorKind::Rejected, environment::unknown_host(sender.endpoint.as_deref()).into());
     }
-    let (kind, advice) = if find(cause).is_some_and(legacy::Error::is_connect) {
-        let advice = format!("cannot connect; {}", environment::CHECK_SETTINGS);
-        return (StoreErrorKind::Rejected, advice.into());
-    } else if is_unresolved(cause) {
+    if is_connect(cause) {
+        return (StoreErrorKind::Rejected, environment::unreachable(sender.endpoint.as_deref()).into());
+    }
+    let (kind, advice) = if is_unresolved(cause) {
         return unresolved(sender);
     } else if failure.is_user() {
         (
@@ -249,7 +249,13 @@ fn is_unresolved(cause: Option<&(dyn StdError + 'static)>) -> bool {
 
 /// Returns `true` if the error is easier to understand with the name of the host.
 pub(crate) fn needs_endpoint<E>(error: &SdkError<E, HttpResponse>) -> bool {
-    matches!(error, SdkError::DispatchFailure(failure) if is_unknown_host(cause(failure)))
+    let SdkError::DispatchFailure(failure) = error else { return false };
+    is_unknown_host(cause(failure)) || is_connect(cause(failure))
+}
+
+/// Returns `true` if there was no connection, so that nothing was sent.
+fn is_connect(cause: Option<&(dyn StdError + 'static)>) -> bool {
+    find(cause).is_some_and(legacy::Error::is_connect)
 }
 
 fn cause(failure: &DispatchFailure) -> Option<&(dyn StdError + 'static)> {

@@ -161,6 +161,20 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
             ],
         ),
         (
+            "a profile that does not exist, and a machine whose metadata service is down",
+            lock,
+            &[
+                REGION,
+                ("AWS_PROFILE", "nobody"),
+                ("AWS_EC2_METADATA_DISABLED", "false"),
+                ("AWS_EC2_METADATA_SERVICE_ENDPOINT", nobody),
+            ],
+            &[
+                "cannot load credentials",
+                "AWS_PROFILE is \"nobody\": check that ~/.aws/credentials or ~/.aws/config has",
+            ],
+        ),
+        (
             "a profile that is not in the file",
             lock,
             &[REGION, ("AWS_PROFILE", "nobody"), ("AWS_CONFIG_FILE", profiles)],

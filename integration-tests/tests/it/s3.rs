@@ -46,7 +46,7 @@ fn error(status: u16, code: &str) -> Answer {
 }
 
 impl CloudStore for S3Store {
-    const UNREACHABLE: &'static str = "cannot connect; check the region";
+    const UNREACHABLE: &'static str = "cannot connect to 127.0.0.1:";
     const UNKNOWN_HOST: &'static str = ".invalid; check the region (AWS_REGION";
     const FAILED: &'static str = "the store failed";
     const IMPOSSIBLE_KEYS: &'static [&'static str] = &[""];
