@@ -12,7 +12,7 @@ use crate::cause::Cause;
 use crate::exit::{Exit, Failure};
 use crate::lock::PrefixUrl;
 use crate::lock::status::LockStatus;
-use crate::lock::view::{self, leader_unknown};
+use crate::lock::view::{self, View, leader_unknown};
 use crate::output::{Format, Output};
 use crate::survey::{Row, Scanner};
 
@@ -107,14 +107,22 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Tells what to do about the first lock in each kind of trouble.
+/// Tells what to do about the first lock in each kind of trouble, and how many locks have the same.
 fn tell_trouble(locks: &[Row], output: &Output) {
-    let mut told = Vec::new();
+    let mut kinds: Vec<(&View, usize)> = Vec::new();
     for Row { view, .. } in locks.iter().filter(|lock| lock.view.status.is_trouble()) {
-        if !told.contains(&view.status) {
-            told.push(view.status);
-            output.say(format_args!("{}: {}", view.lock, view.advised(view.with_problem())));
+        match kinds.iter_mut().find(|(first, _)| first.status == view.status) {
+            Some((_, others)) => *others += 1,
+            None => kinds.push((view, 0)),
         }
+    }
+    for (first, others) in kinds {
+        let others = match others {
+            0 => String::new(),
+            1 => "; 1 other lock has the same trouble".to_owned(),
+            others => format!("; {others} other locks have the same trouble"),
+        };
+        output.say(format_args!("{}: {}{others}", first.lock, first.advised(first.with_problem())));
     }
 }
 

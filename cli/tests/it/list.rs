@@ -39,6 +39,18 @@ fn list_is_a_table_of_all_locks_and_of_what_is_none() {
 }
 
 #[test]
+fn list_explains_a_trouble_once_and_counts_the_locks_that_have_it() {
+    let place = Place::new();
+    for name in ["photo-1", "photo-2", "photo-3"] {
+        place.overwrite(name, "somebody's photo");
+    }
+    let ended = end(&["list", &place.prefix()]);
+    assert_eq!((ended.code, ended.stderr.lines().count()), (Some(0), 1), "{ended:?}");
+    assert!(ended.stderr.contains("/photo-1: nobody can lead"), "{ended:?}");
+    assert!(ended.stderr.ends_with("; 2 other locks have the same trouble\n"), "{ended:?}");
+}
+
+#[test]
 fn list_hides_a_history_and_no_lock_with_the_name_of_one() {
     let place = Place::new();
     let with_terms = record("node-4", "15s", 7, "1").replacen('{', r#"{"terms":[],"#, 1);
