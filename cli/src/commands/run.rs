@@ -320,9 +320,7 @@ async fn lead(mut args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     notifier.follows(&args.lock.to_string());
     args.parts.trust(&args.lock).into_iter().for_each(|trust| output.say(trust));
-    if found.is_none_or(|held| held.iter().any(|held| held.holder == identity)) {
-        output.say(format_args!("competing for {} as {identity}", args.parts.with(&args.lock)));
-    }
+    output.say(format_args!("competing for {} as {identity}", args.parts.with(&args.lock)));
 
     job.state.observe(election.handles());
     let (locks, refusals) = (election.handles(), election.handles());

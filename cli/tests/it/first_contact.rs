@@ -48,7 +48,7 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
     std::fs::write(&broken, "[default]\ncredential_process = sh -c 'echo ask the operator >&2; exit 3'\n").unwrap();
     let broken = broken.to_str().unwrap();
     let nobody = "http://127.0.0.1:1";
-    let rows: [Row<'_>; 27] = [
+    let rows: [Row<'_>; 28] = [
         (
             "no credentials of Google's",
             "gs://bucket/key",
