@@ -165,6 +165,8 @@ impl Leases {
             if last.as_ref().is_some_and(|last| listed.version.as_ref() == Some(last.version())) {
                 return Ok(last);
             }
+            // All versions of a Lease share its place.
+            let place = last.as_ref().map_or_else(|| Arc::new(place), |last| Arc::clone(last.place()));
             let of = |found: VersionedObject| Listed::read(place, found).ok().map(Arc::new).or_else(|| last.clone());
             if let Some(found) = self.seen.at(&listed.key, listed.version.as_ref()) {
                 return Ok(of(found));

@@ -17,10 +17,10 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    pub(crate) fn read(place: Place, found: VersionedObject) -> Result<Self, RecordError> {
+    pub(crate) fn read(place: Arc<Place>, found: VersionedObject) -> Result<Self, RecordError> {
         let object = Object::read(&place, &found)?;
         let resource_version = object.resource_version().into();
-        Ok(Self { place: Arc::new(place), is_deleted: object.is_deleted(), resource_version, found })
+        Ok(Self { is_deleted: object.is_deleted(), place, resource_version, found })
     }
 
     /// The object; `None` never, because it was readable before.

@@ -6,8 +6,7 @@ use std::time::Duration;
 use axum::body::{Body, HttpBody as _};
 use axum::extract::{Request, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, UPGRADE};
-use axum::http::{HeaderMap, Method, StatusCode};
-use axum::middleware::{Next, from_fn};
+use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use bytes::Bytes;
@@ -31,6 +30,7 @@ use crate::query::{Continue, Query};
 use crate::quota::Quota;
 use crate::served::Served;
 use crate::shares::{Share, Shares, Tenant, Work};
+use crate::shown::Scope;
 use crate::status::{API_VERSION, Failure, GROUP, KIND};
 use crate::verbs;
 use crate::watch::{Listings, Page, SLOWEST};
@@ -108,20 +108,8 @@ impl LeaseApi {
         let listings = Arc::new(Listings::new(Arc::clone(&self.leases), self.pause));
         let (leases, audit, quota) = (Arc::clone(&self.leases), self.audit.clone(), Quota::new(self.most_leases));
         let served = Served { leases, listings, shares: Shares::default(), audit, quota };
-        Router::new().fallback(answer).layer(from_fn(measure)).with_state(Arc::new(served))
+        Router::new().fallback(answer).with_state(Arc::new(served))
     }
-}
-
-/// Counts a request, and measures its time.
-async fn measure(request: Request, next: Next) -> Response {
-    let began = Instant::now();
-    let verb = verb(request.method());
-    let response = next.run(request).await;
-    let code = response.status().as_u16().to_string();
-    metrics::counter!("leaderelection_lease_api_requests_total", "verb" => verb, "code" => code).increment(1);
-    metrics::histogram!("leaderelection_lease_api_request_duration_seconds", "verb" => verb)
-        .record(began.elapsed().as_secs_f64());
-    response
 }
 
 fn verb(method: &Method) -> &'static str {
@@ -135,7 +123,9 @@ fn verb(method: &Method) -> &'static str {
     }
 }
 
+/// Answers a request, counts it, and measures its time.
 async fn answer(State(served): State<Arc<Served>>, request: Request) -> Response {
+    let (began, verb) = (Instant::now(), verb(request.method()));
     let mut response = served.answer(request).await.unwrap_or_else(|failure| {
         if failure.is_of_server() {
             tracing::warn!(problem = failure.message(), "cannot answer a request");
@@ -143,6 +133,10 @@ async fn answer(State(served): State<Arc<Served>>, request: Request) -> Response
         failure.into_response()
     });
     response.headers_mut().entry(CACHE_CONTROL).or_insert(axum::http::HeaderValue::from_static("no-store"));
+    let code = response.status().as_u16().to_string();
+    metrics::counter!("leaderelection_lease_api_requests_total", "verb" => verb, "code" => code).increment(1);
+    metrics::histogram!("leaderelection_lease_api_request_duration_seconds", "verb" => verb)
+        .record(began.elapsed().as_secs_f64());
     response
 }
 
@@ -196,7 +190,12 @@ impl Served {
         let tenant = Tenant::of(caller, namespace);
         let (namespace, is_collection) = match (verb, namespace) {
             ("get", _) if name.is_none() => {
-                return Box::pin(self.list(namespace, &tenant, query, headers, deadline)).await;
+                let (form, namespace) = (Form::of(headers, query.included)?, namespace.map(str::to_owned));
+                let wants_websocket =
+                    headers.get(UPGRADE).is_some_and(|asked| asked.as_bytes().eq_ignore_ascii_case(b"websocket"));
+                // The head of a request keeps the buffer of its connection, and a thousand watches may wait for a listing.
+                drop(parts);
+                return Box::pin(self.list(namespace, &tenant, query, form, wants_websocket, deadline)).await;
             }
             ("create" | "delete", Some(namespace)) if name.is_none() => (namespace, true),
             ("get" | "update" | "patch" | "delete", Some(namespace)) if name.is_some() => (namespace, false),
@@ -279,17 +278,16 @@ impl Served {
 
     async fn list(
         &self,
-        namespace: Option<&str>,
+        namespace: Scope,
         tenant: &Tenant,
         query: Query,
-        headers: &HeaderMap,
+        form: Form,
+        wants_websocket: bool,
         deadline: Instant,
     ) -> Result<Response, Failure> {
-        let (form, namespace) = (Form::of(headers, query.included)?, namespace.map(str::to_owned));
         query.check_versions()?;
         // Java's own client asks for `h2c` with every first request, and goes on without it.
-        if query.watch && headers.get(UPGRADE).is_some_and(|asked| asked.as_bytes().eq_ignore_ascii_case(b"websocket"))
-        {
+        if query.watch && wants_websocket {
             // A client that asks for a WebSocket takes any other complete answer for a refusal. fabric8 then watches
             // without one: after 200 at once, after 503 when it has tried for 19 seconds.
             return Ok(StatusCode::OK.into_response());
@@ -352,17 +350,45 @@ fn place(namespace: &str, name: &str) -> Place {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
+
+    use axum::http::HeaderValue;
+    use axum::http::header::USER_AGENT;
+    use futures_util::FutureExt as _;
     use leaderelection::MemoryStore;
 
     use super::*;
 
-    #[test]
-    fn a_request_that_waits_takes_little_memory() {
+    fn served() -> Served {
         let api = LeaseApi::new(MemoryStore::new(), "leases/");
         let listings = Arc::new(Listings::new(Arc::clone(&api.leases), api.pause));
-        let served =
-            Served { leases: api.leases, listings, shares: Shares::default(), audit: api.audit, quota: Quota::new(1) };
+        Served { leases: api.leases, listings, shares: Shares::default(), audit: api.audit, quota: Quota::new(1) }
+    }
+
+    #[test]
+    fn a_request_that_waits_takes_little_memory() {
+        let served = served();
         let size = size_of_val(&served.answer(Request::new(Body::empty())));
         assert!(size < 4096, "{size}");
+    }
+
+    #[tokio::test]
+    async fn a_watch_that_waits_keeps_nothing_of_its_head() {
+        let (served, later) = (served(), after(Instant::now(), SLOWEST));
+        let mut shares = Vec::new();
+        for _ in 0..4 {
+            shares.push(served.shares.take(&Tenant::of(None, Some("a")), Work::Listing, later).await.unwrap());
+        }
+        // As hyper has them: parts of the buffer of the connection.
+        let buffer = Bytes::from(vec![b'a'; 64]);
+        let agent = HeaderValue::from_maybe_shared(buffer.clone()).unwrap();
+        let target = format!("/apis/{GROUP}/v1/namespaces/a/leases?watch=1");
+        let request = Request::get(target).header(USER_AGENT, agent).body(Body::empty()).unwrap();
+        let mut answer = pin!(served.answer(request));
+        assert!(!buffer.is_unique());
+        assert!(answer.as_mut().now_or_never().is_none());
+        assert!(buffer.is_unique());
+        shares.clear();
+        assert_eq!(answer.await.unwrap().status(), StatusCode::OK);
     }
 }

@@ -272,7 +272,7 @@ mod tests {
         let metadata = metadata.as_object().cloned().unwrap_or_default();
         let draft = Draft { uid: None, resource_version: None, metadata, spec: Spec::default() };
         let body = Object::wanted(&place, None, &draft, Leases::now()).body();
-        Arc::new(Listed::read(place, VersionedObject::new(body, Version::new("1"))).unwrap())
+        Arc::new(Listed::read(Arc::new(place), VersionedObject::new(body, Version::new("1"))).unwrap())
     }
 
     fn names(listed: &[Arc<Listed>]) -> Vec<&str> {
