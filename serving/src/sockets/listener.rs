@@ -1,6 +1,6 @@
 //! The connections of a listening socket, within a budget.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -183,13 +183,26 @@ impl AsyncRead for Connection {
 }
 
 impl AsyncWrite for Connection {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let polled = self.permit.poll(context, |stream, context| stream.poll_write(context, bytes));
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(context, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = self.permit.poll(context, |stream, context| stream.poll_write_vectored(context, bytes));
         if matches!(polled, Poll::Ready(Ok(1..))) {
             self.inside.was_answered();
             self.received();
         }
         polled
+    }
+
+    /// Or else hyper copies answers to a buffer of the connection, which stays as large as the largest part.
+    fn is_write_vectored(&self) -> bool {
+        true
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -255,6 +268,17 @@ mod tests {
         let (_third, _fourth) = (pair(&listener).await, pair(&listener).await);
         assert_eq!(read.await.unwrap(), io::ErrorKind::ConnectionAborted);
         assert_eq!(written.await.unwrap(), io::ErrorKind::ConnectionAborted);
+    }
+
+    #[tokio::test]
+    async fn a_head_and_a_body_are_sent_together_and_without_a_copy() {
+        let listener = listener(1).await;
+        let (mut writes, mut theirs) = pair(&listener).await;
+        assert!(writes.is_write_vectored());
+        assert_eq!(writes.write_vectored(&[IoSlice::new(b"head"), IoSlice::new(b"body")]).await.unwrap(), 8);
+        let mut received = [0; 8];
+        theirs.read_exact(&mut received).await.unwrap();
+        assert_eq!(&received, b"headbody");
     }
 
     #[tokio::test]
