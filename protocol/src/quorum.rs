@@ -44,7 +44,8 @@
 //! - Use one [`Quorum`] for one lease, and give the lease the answer to its write before the next poll.
 //! - Send each put once, and hand in its answer for its own plan and part. To repeat a failed put, call [`Plan::send_again`] before
 //!   [`Plan::answered`] takes the failure, which may end the plan.
-//! - Hand in each background answer together with the record of the write that caused its put or read ([`Quorum::observe_part`]).
+//! - Hand in each *late* answer, one that comes after the write was committed in q other parts, together with the record of the write that
+//!   caused its put or read ([`Quorum::observe_part`]).
 
 mod background;
 mod plan;
@@ -59,7 +60,7 @@ use crate::record::{InParts, Record, Versioned, is_same_write};
 
 pub use plan::{Failed, Plan, Put, Unplanned};
 
-/// How far failed acquisitions may raise one part's token above those of q others.
+/// A part whose token is more than this above those of q others is not free (M5). Failed acquisitions never raise a token so far.
 const MAX_TOKEN_GAP: u64 = 1 << 20;
 
 /// The number of a part. Every candidate takes the parts in this order (M2).
@@ -111,25 +112,25 @@ impl<'a, R: Record> ObservedParts<'a, R> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFew;
 
-/// What a poll means: the first of these cases that fits. [`Quorum::verdict`] gives an example for each place in this order.
+/// What a poll means: the first of these cases that fits. [`Quorum::verdict`] shows by examples why they have this order.
 ///
 /// The parts that fulfil the condition in bold count, unless the text after it says otherwise. `Free` and `Blocked` show a record that is
 /// in no part. Its id belongs to no write, and differs for each version, so the lease takes it for a new write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// M1: **no part that has answered has changed, and q of them count.** Shows the same record and version as before.
+    /// M1: **no part that has answered has changed, and q of them counted before.** These count again. Shows the same record and version.
     Same,
     /// M3: **q parts show one write.** Shows that write. A wait begins if the lease did not know it.
     ///
-    /// A write of our own fits only while the lease waits for its outcome. This wait ends with the first poll that is not `Same`. A write
-    /// that is being rolled back never fits (M7).
+    /// A write of our own fits only while the lease waits for its outcome, which is until the first poll that is not `Same`. A write that
+    /// is being rolled back never fits (M7).
     Committed,
     /// M7, M10: **q parts are as before, except for our own writes and for requests to lead next** (rule 14). Shows the same write as
     /// before, so the wait continues.
     ///
     /// If we may be leading with only some parts, parts behind our term fit as well, but of these, only the free ones count. Parts behind
     /// our term do not endanger it: a later term writes a higher token into each of its parts, and the token of a part never falls. So a
-    /// later term has at most the n - q other parts, which are fewer than q.
+    /// later term has at most the n - q parts that do not fit, which are fewer than q.
     Continues,
     /// M6: **q parts are released by another holder, or still held by it as before.** Fewer than q are released. Shows the same write as
     /// before, so the wait continues: the holder's lease counts from its last renewal.
@@ -137,7 +138,8 @@ pub enum Verdict {
     /// M4: **q parts have no holder.** Shows a record without a holder, or none if none of these parts has an object. No wait begins.
     ///
     /// Our own copies fit, too, unless we may be leading with only some parts. A part does not fit if its token is far above those of q
-    /// others. The q-th smallest token of the rest is shown, or the highest if q have no object; parts above it do not count (M5).
+    /// others. Of the parts that fit, the q-th smallest token is shown, and parts with a larger one do not count (M5). If q of them have no
+    /// object, the highest token is shown, and all count.
     Free,
     /// M4: **anything else: whoever holds a part blocks the lock.** All parts that have answered count, except those whose tokens are above
     /// the q-th smallest (M5). Shows that token, the holder with the highest token, and the longest of the leases.
@@ -180,7 +182,7 @@ struct KnownPart<R: InParts> {
     /// `true` if the part counts, so a takeover may replace it.
     counts: bool,
     /// The copy. It is kept only if it is needed later: if the part does not count, a leader compares its token with that of the term
-    /// (M10); if nobody holds the part, a release that is tried again skips it (M6).
+    /// (M10); if nobody holds the part, a release that is tried again may find itself there, and skips the part (M6).
     kept_copy: Option<Arc<R>>,
 }
 
@@ -212,7 +214,7 @@ impl<R: InParts> Quorum<R> {
     }
 
     /// Returns `true` if the record that was shown last is one write, or has no holder. Otherwise, a poll should wait for further answers
-    /// even if it is `Same`: if another part was freed, the lock may be free.
+    /// even if it is `Same`: a part that has not answered yet may have been freed, and with it the lock.
     pub fn is_one_write_or_free(&self) -> bool {
         self.shown.as_ref().is_none_or(|shown| shown.is_one_write || shown.record().holder().is_none())
     }
@@ -251,7 +253,7 @@ impl<R: InParts> Quorum<R> {
         &mut self,
         observed: &ObservedParts<'_, R>,
     ) -> Result<(Option<Versioned<R>>, Option<Duration>), TooFew> {
-        // The silent parts may show another holder, or a write that q parts have.
+        // The parts that have not answered may have another holder, or complete the q parts that have one write.
         if observed.0.len() < self.needed {
             return Err(TooFew);
         }
@@ -262,14 +264,14 @@ impl<R: InParts> Quorum<R> {
             return Ok((Some(shown.found.clone()), age));
         }
         // M5: after `Free` and `Blocked`, a new term may begin, with a token above this one. The other cases show the token of a write, and
-        // use this one only to drop the parts above it. As they must not drop any, it is the highest of all.
+        // must drop no part for its token. So for them this is the highest token of all.
         let highest = || observed.copies(&counted).map(Record::token).max();
         let token = match verdict {
             Verdict::Free | Verdict::Blocked => self.quorum_token(observed, counted.iter().copied()).or_else(highest),
             _ => observed.all_copies().map(Record::token).max(),
         };
-        // The order matters. M12 drops parts with marks that do not stand, but only if q others remain. So the parts above the token are
-        // dropped before. The version is last, because it says which parts count.
+        // The order matters. M12 drops each part that has a job's mark which q parts lack, but only if q others remain. So the parts above
+        // the token are dropped before. The version comes after both, because it says which parts count.
         counted.retain(|part| observed.copy(*part).is_none_or(|copy| Some(copy.token()) <= token));
         let marks = self.marks(observed, &mut counted);
         let known = self.known_parts(observed, verdict, &counted);
@@ -316,8 +318,8 @@ impl<R: InParts> Quorum<R> {
             .or_else(|| case(Verdict::Committed, self.committed_in(observed)))
             // Before `HandingOver`: another holder has crashed with w2 in A and w1 in B, and our own takeover has reached only C. Both fit,
             // but only `Continues` also counts C. After `HandingOver`, our next takeover would leave C out.
-            // Before `Free` and `Blocked`: A has our failed takeover, and B still has the write of its holder. `Blocked` would restart the
-            // wait for that holder. Or A has our w2, B our w1, and C is silent. `Blocked` would ignore both copies and end our term.
+            // Before `Blocked`: A has our failed takeover, and B still has the write of its holder. `Blocked` would restart the wait for
+            // that holder. Or A has our w2, B our w1, and C is silent. `Blocked` would ignore both copies and end our term.
             .or_else(|| case(Verdict::Continues, self.going_on(observed, unreleased?)))
             // Before `Free`: a holder has A and B, and C has no object. An operator releases B. Now B and C are free, but the holder's
             // window may still be open.
@@ -345,8 +347,8 @@ impl<R: InParts> Quorum<R> {
         let may_count =
             |written: &&R| written.write_id().is_some() && self.own_write(written).is_none_or(|own| own.is_awaited);
         observed.all_copies().filter(may_count).find_map(|written| {
-            // M12: an id does not prove the content: a hostile writer may copy it into another record.
-            let is_it = |copy: &R| is_same_write(copy, written) && copy.describes_as(written);
+            // M12: an id does not prove the content, because a hostile writer may copy it into a record with another address.
+            let is_it = |copy: &R| is_same_write(copy, written) && copy.has_same_holder_details(written);
             self.enough(observed, |part| observed.copy(part).is_some_and(is_it))
         })
     }
@@ -355,9 +357,8 @@ impl<R: InParts> Quorum<R> {
     fn going_on(&self, observed: &ObservedParts<'_, R>, shown: &ObservedWhole<R>) -> Option<BTreeSet<Part>> {
         let goes_on =
             |part: Part| shown.stays(part, observed) || observed.copy(part).is_some_and(|copy| self.is_own(copy));
-        // M10: a part behind the term is harmless, because it belongs to no other term that can lead. The exception is a part that was
-        // released with the term's token: an operator may have ended this term there. A takeover that a rival has rolled back may have the
-        // same token, but is harmless.
+        // M10: a part behind the term is harmless, because it belongs to no other term that can lead. But if it was released with the
+        // term's token, an operator may have ended this term there. If a rival has rolled back its takeover there, it is harmless.
         let may_lead = self.may_lead_with_some();
         let token = shown.record().token();
         let is_rolled_back = |copy: &R| copy.write_id().is_some_and(R::is_of_rollback);
@@ -378,8 +379,8 @@ impl<R: InParts> Quorum<R> {
         let holder = record.holder().filter(|holder| **holder != self.me)?;
         let is_theirs = |copy: &R| copy.holder() == Some(holder);
         let is_held = |part: Part| shown.stays(part, observed) && observed.copy(part).is_some_and(is_theirs);
-        // A release keeps the token. A rival's takeover that was rolled back may have the same token, but only in a part that the holder's
-        // term has not written, because a takeover has a higher token than the copy that it replaces. So such a part hides no renewal.
+        // A release keeps the token. A rival's takeover that was rolled back may have the same token, but only in a part without a write of
+        // the holder's term, because a takeover has a higher token than the copy that it replaces. So the rollback has replaced no renewal.
         let is_released = |copy: &R| copy.holder().is_none() && copy.token() == record.token();
         let those = self.enough(observed, |part| is_held(part) || observed.copy(part).is_some_and(is_released))?;
         observed.parts().any(is_held).then_some(those)
@@ -410,12 +411,11 @@ impl<R: InParts> Quorum<R> {
         token > self.quorum_token(observed, observed.parts()).unwrap_or(0).saturating_add(MAX_TOKEN_GAP)
     }
 
-    /// Returns `true` if this candidate may be leading with only some parts: the lease was shown as its own, and it has not tried to begin
-    /// a later term since. Once it has tried, it waits for the holders of all parts, like any other candidate.
+    /// Returns `true` if this candidate may be leading with only some parts: not all are needed, the lease was shown as its own, and it has
+    /// not tried to begin a later term since. Once it has tried, it waits for the holders of all parts, like any other candidate.
     fn may_lead_with_some(&self) -> bool {
         let token = self.shown.as_ref().map(|shown| shown.record().token());
         let has_tried = || self.own.iter().any(|own| Some(own.record.token()) > token);
-        // If all parts are needed, nobody leads with only some of them.
         self.needed < self.size && self.is_shown_as_holder() && !has_tried()
     }
 
@@ -430,12 +430,13 @@ impl<R: InParts> Quorum<R> {
         verdict: Verdict,
         counted: &BTreeSet<Part>,
     ) -> KnownParts<R> {
-        let is_committed =
+        let is_shown_again =
             |shown: &ObservedWhole<R>| observed.copies(counted).any(|copy| is_same_write(copy, shown.record()));
         let still_known = |shown: &ObservedWhole<R>| match verdict {
             Verdict::Same | Verdict::Continues | Verdict::HandingOver => shown.known.clone(),
-            // Only if every part that counted before showed this write. Otherwise, the mark of a release in a silent part could be missed.
-            Verdict::Committed if shown.is_one_write && is_committed(shown) => shown.known.clone(),
+            // Only if every part that counted before showed this write. Otherwise, a silent part may be a release with a job's mark. If it
+            // went on counting, the next write could replace the release and lose the mark.
+            Verdict::Committed if shown.is_one_write && is_shown_again(shown) => shown.known.clone(),
             // No part has changed, but some are silent. If they return unchanged, the wait must not restart.
             Verdict::Blocked if shown.is_one_write && shown.is_unchanged(observed) => {
                 let uncounted = |known: &KnownPart<R>| KnownPart { counts: false, ..known.clone() };
@@ -483,9 +484,8 @@ impl<R: InParts> ObservedWhole<R> {
     }
 }
 
-/// M1: combines the versions of all known parts into one, which also says which parts count. Otherwise, two polls that find the same
-/// versions, but count different parts, would share one version of the whole. A write on that version could then replace parts that did not
-/// count for the record that the lease has seen.
+/// M1: combines the versions of all known parts into one, which also says which parts count. If two polls that count different parts shared
+/// a version, a write on it could replace parts that did not count for the record that the lease has seen.
 fn whole<R: InParts>(parts: &KnownParts<R>) -> R::Version {
     R::whole(parts.iter().map(|(part, known)| (*part, (known.version.as_ref(), known.counts))).collect())
 }

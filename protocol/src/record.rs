@@ -101,7 +101,7 @@ pub trait InParts: Record {
 
     /// Returns `true` if two records of one write say the same about their holder, such as its address. No rule reads that,
     /// but the record of the whole takes it from only one of them.
-    fn describes_as(&self, other: &Self) -> bool;
+    fn has_same_holder_details(&self, other: &Self) -> bool;
 
     /// The marks of all jobs that are done according to the record, newest first (rule 18).
     fn marks(&self) -> Vec<Self::Mark>;

@@ -45,7 +45,7 @@ impl InParts for LeaderElectionRecord {
         Self { parts: Some(LockParts::new(*needed, of.clone(), self.leader_transitions)), ..self.clone() }
     }
 
-    fn describes_as(&self, other: &Self) -> bool {
+    fn has_same_holder_details(&self, other: &Self) -> bool {
         self.peer == other.peer && self.rank == other.rank
     }
 

@@ -98,7 +98,7 @@ impl InParts for Half {
         self.clone()
     }
 
-    fn describes_as(&self, _: &Self) -> bool {
+    fn has_same_holder_details(&self, _: &Self) -> bool {
         true
     }
 
