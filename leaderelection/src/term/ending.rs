@@ -98,7 +98,7 @@ impl Ending {
     }
 
     /// Returns `true` while the lock is to be released, because the work has ended.
-    pub(crate) fn is_release(&self) -> bool {
+    pub(crate) fn is_releasing(&self) -> bool {
         self.stage == Stage::Releasing
     }
 
@@ -120,7 +120,7 @@ impl Ending {
     /// Gives up the release at `give_up_at`, if that is earlier. If the store is unavailable, a process that should
     /// exit must not wait until a long lease has expired.
     pub(crate) fn shorten_deadline(&mut self, give_up_at: LocalInstant) {
-        if self.is_release() {
+        if self.is_releasing() {
             self.until = self.until.min(give_up_at);
         }
     }

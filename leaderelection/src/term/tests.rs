@@ -22,7 +22,7 @@ fn work_that_does_not_stop_is_dropped_before_the_lease_expires() {
     assert_eq!((ending.drop_by(), ending.deadline()), (at(14), Some(at(14))));
     assert_eq!(ending.pass(at(14) - Duration::from_nanos(1)), None);
     assert_eq!(ending.pass(at(14)), Some(Timeout::Work));
-    assert!(ending.awaits_work() && !ending.is_release());
+    assert!(ending.awaits_work() && !ending.is_releasing());
     assert_eq!(ending.pass(at(14)), None);
     assert_eq!(ending.pass(at(15)), Some(Timeout::DroppedWork));
 }
@@ -37,12 +37,12 @@ fn work_dropped_after_a_suspend_still_gets_the_margin_to_end() {
 #[test]
 fn the_release_follows_the_work_and_is_given_up_with_the_lease() {
     let mut ending = ending(TermEndReason::SteppedDown);
-    assert!(!ending.is_release());
+    assert!(!ending.is_releasing());
     // Only the deadline of a release is shortened: the work keeps its time.
     ending.shorten_deadline(at(1));
     assert_eq!(ending.deadline(), Some(at(14)));
     ending.release(at(15));
-    assert!(ending.is_release() && !ending.awaits_work());
+    assert!(ending.is_releasing() && !ending.awaits_work());
     assert_eq!((ending.pass(at(14)), ending.pass(at(15))), (None, Some(Timeout::Release)));
 }
 
@@ -59,7 +59,7 @@ fn what_is_left_to_the_session_has_no_deadline() {
     let mut left = ending(TermEndReason::SteppedDown);
     left.leave_to_session();
     for mut ending in [left, Ending::of_session(7, TermEndReason::Cancelled)] {
-        assert!(ending.is_of_session() && !ending.awaits_work() && !ending.is_release());
+        assert!(ending.is_of_session() && !ending.awaits_work() && !ending.is_releasing());
         assert_eq!((ending.deadline(), ending.pass(at(3600))), (None, None));
     }
 }

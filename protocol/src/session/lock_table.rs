@@ -154,7 +154,7 @@ enum InFlight<R: SessionRecord> {
         /// The moment until which the poll counts. Like a window, it is counted from before the send.
         poll_by: LocalInstant,
     },
-    Claim {
+    Take {
         by: Held<R>,
         poll_by: LocalInstant,
     },
@@ -187,7 +187,7 @@ impl<R: SessionRecord> LockPermit<'_, R> {
     pub fn write(self, draw_id: impl FnOnce() -> R::WriteId, decoration: R::Decoration) -> Write<R> {
         let LockPermit { lock, in_flight, holder, token, expected, poll_by } = self;
         in_flight.insert(match holder {
-            Some((_, session, _)) => InFlight::Claim { by: Held { session: session.clone(), token }, poll_by },
+            Some((_, session, _)) => InFlight::Take { by: Held { session: session.clone(), token }, poll_by },
             None => {
                 // S2: if a read shows this record again, no term begins, because the release may be in flight.
                 lock.first_new_token = lock.first_new_token.max(token + 1);
@@ -278,8 +278,8 @@ impl<R: SessionRecord> LockTable<R> {
     }
 
     /// The session named by an unanswered write that takes the lock.
-    pub fn claims(&self, id: LockId) -> Option<&R::SessionId> {
-        self.in_flight.get(&id).and_then(InFlight::claims)
+    pub fn session_of_take(&self, id: LockId) -> Option<&R::SessionId> {
+        self.in_flight.get(&id).and_then(InFlight::session_of_take)
     }
 
     /// The number of unanswered requests.
@@ -289,7 +289,7 @@ impl<R: SessionRecord> LockTable<R> {
 
     /// The number of unanswered writes that take locks.
     pub fn takes(&self) -> usize {
-        self.in_flight.values().filter_map(InFlight::claims).count()
+        self.in_flight.values().filter_map(InFlight::session_of_take).count()
     }
 
     /// Rules S6 and 8: returns `true` if work runs that needs this session. When the session ends, no more work begins, and
@@ -426,7 +426,7 @@ impl<R: SessionRecord> LockTable<R> {
         let is_write = !matches!(self.in_flight.get(&id), Some(InFlight::Read { .. }));
         let sent = if is_write { self.in_flight.remove(&id) } else { None };
         match (sent, committed) {
-            (Some(InFlight::Claim { by, poll_by }), Some(version)) => {
+            (Some(InFlight::Take { by, poll_by }), Some(version)) => {
                 lock.saw_token(by.token);
                 // Only `start` begins the new term. A term of an earlier session may still count as leading.
                 (lock.leads, lock.poll_by) = (false, poll_by);
@@ -537,7 +537,7 @@ impl<R: SessionRecord> LockTable<R> {
             }
         }
         for sent in self.in_flight.values_mut() {
-            if let InFlight::Read { poll_by } | InFlight::Claim { poll_by, .. } = sent {
+            if let InFlight::Read { poll_by } | InFlight::Take { poll_by, .. } = sent {
                 visit_poll(poll_by, visitor);
             }
         }
@@ -558,9 +558,9 @@ fn idle<'a, R: SessionRecord>(
 }
 
 impl<R: SessionRecord> InFlight<R> {
-    fn claims(&self) -> Option<&R::SessionId> {
+    fn session_of_take(&self) -> Option<&R::SessionId> {
         match self {
-            Self::Claim { by, .. } => Some(&by.session),
+            Self::Take { by, .. } => Some(&by.session),
             Self::Read { .. } | Self::Release => None,
         }
     }

@@ -9,9 +9,9 @@ use crate::election::Command;
 
 impl Member {
     /// Ends the attempts that would now have to wait for anything but an answer. They may also wait for the session to
-    /// open, unless it `fails` to.
-    pub(super) fn end_attempts(&mut self, now: LocalInstant, fails: bool) {
-        if self.attempts.is_empty() || self.window().is_none() && !fails {
+    /// open, unless it `fails_to_open`.
+    pub(super) fn end_attempts(&mut self, now: LocalInstant, fails_to_open: bool) {
+        if self.attempts.is_empty() || self.window().is_none() && !fails_to_open {
             return;
         }
         for lock in self.attempts.clone() {

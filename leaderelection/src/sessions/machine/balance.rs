@@ -68,9 +68,9 @@ impl Member {
         // This member may have taken locks meanwhile, so only a search that finds none is the last.
         let again = scan.has_found.then(|| now + lease);
         let of_peers = self.peers.iter().filter(|(_, session, peer)| peer.is_member(session));
-        let not_before =
+        let members_ready_at =
             of_peers.map(|(.., peer)| peer.takes_locks_at(lease).max(peer.no_handoff_until)).filter(|at| *at > now);
-        if let Some(at) = not_before.chain(again).chain(scan.ready_at).min() {
+        if let Some(at) = members_ready_at.chain(again).chain(scan.ready_at).min() {
             self.housekeeping.set(Housekeeping::Balance, at);
         }
     }
@@ -108,15 +108,15 @@ impl Member {
     /// Notes that a lock that is being handed over was released, and plans the first poll for its taker.
     pub(super) fn on_handed_over(&mut self, now: LocalInstant, id: LockId) {
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
-        if let Some(over) = self.handing_over.get_mut(&id.0) {
-            over.released = Some((now + retry / 8 * UNTIL_TAKEN, now + lease));
+        if let Some(handoff) = self.handing_over.get_mut(&id.0) {
+            handoff.released = Some((now + retry / 8 * UNTIL_TAKEN, now + lease));
         }
     }
 
     /// The moment of the next poll of a lock that was handed over and that nobody has taken, as far as is known.
-    pub(super) fn taker_is_due(&self, id: LockId) -> Option<LocalInstant> {
-        let over = self.handing_over.get(&id.0).filter(|_| self.table.view(id.0) == LockView::Free)?;
-        over.released.map(|(poll_at, _)| poll_at)
+    pub(super) fn taker_poll_at(&self, id: LockId) -> Option<LocalInstant> {
+        let handoff = self.handing_over.get(&id.0).filter(|_| self.table.view(id.0) == LockView::Free)?;
+        handoff.released.map(|(poll_at, _)| poll_at)
     }
 
     /// Plans the next poll for the taker of a lock, because a request is sent now.
@@ -128,19 +128,19 @@ impl Member {
     }
 
     /// Finds out from a read if a lock that was handed over was taken.
-    pub(super) fn saw_taker(&mut self, now: LocalInstant, id: LockId) {
-        let Some(over) = self.handing_over.get(&id.0) else { return };
-        let Some((_, until)) = over.released else { return };
+    pub(super) fn observe_taker(&mut self, now: LocalInstant, id: LockId) {
+        let Some(handoff) = self.handing_over.get(&id.0) else { return };
+        let Some((_, until)) = handoff.released else { return };
         let is_taken = match self.table.view(id.0) {
             LockView::Free if now < until => return,
             LockView::Free => false,
             LockView::Held(session) if !self.is_own(session) => {
                 let by = self.peers.get(session).and_then(|(_, peer)| peer.identity.as_ref());
-                by.is_none_or(|by| *by == over.to)
+                by.is_none_or(|by| *by == handoff.to)
             }
             _ => true,
         };
-        let to = over.to.clone();
+        let to = handoff.to.clone();
         self.handing_over.remove(&id.0);
         self.note_offer(now, &to, is_taken);
     }

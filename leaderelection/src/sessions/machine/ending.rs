@@ -52,7 +52,7 @@ impl Member {
         if is_unknown && lists {
             self.poll_locks_soon(now);
         }
-        self.freed(now, id);
+        self.begin_waits(now, id);
     }
 
     pub(super) fn on_command(&mut self, now: LocalInstant, id: LockId, command: Command) {
@@ -68,7 +68,7 @@ impl Member {
 
     /// Ends a candidacy. A lock that was won, or may have been won, is released.
     pub(super) fn stop_elector(&mut self, now: LocalInstant, id: LockId) {
-        let may_be_ours = self.table.claims(id.0).is_some() || self.is_ours(id);
+        let may_be_ours = self.table.session_of_take(id.0).is_some() || self.is_ours(id);
         let lease_until = self.lease_until();
         let Some(lock) = self.lock_mut(id) else { return };
         lock.stop_asked = true;
@@ -78,10 +78,10 @@ impl Member {
             (Phase::Competing, Some(until)) if lock.in_doubt || may_be_ours => {
                 lock.must_read |= lock.in_doubt;
                 lock.phase = Phase::Ending(Box::new(Ending::of_candidacy(until)));
-                self.time_ending(now, id);
+                self.set_ending_timer(now, id);
             }
             (Phase::Competing, _) => self.finish(now, id),
-            (Phase::Ending(_), _) => self.time_ending(now, id),
+            (Phase::Ending(_), _) => self.set_ending_timer(now, id),
             (Phase::Idle, _) => {}
         }
     }
@@ -94,7 +94,7 @@ impl Member {
 
     /// Sets the timer for the next deadline in the end of a term. If the release is given up at its deadline, its caller returns, and the
     /// release continues in the background, for as long as the session lasts (rule S6).
-    fn time_ending(&mut self, now: LocalInstant, id: LockId) {
+    fn set_ending_timer(&mut self, now: LocalInstant, id: LockId) {
         let patience = self.rules.election.release_patience;
         let Some(lock) = self.lock_mut(id) else { return };
         let (Phase::Ending(ending), stop_asked) = (&mut lock.phase, lock.stop_asked) else { return };
@@ -102,7 +102,7 @@ impl Member {
             ending.shorten_deadline(now + patience);
         }
         if let Some(at) = ending.deadline() {
-            self.drop_by.set(id.0, at);
+            self.ending_deadlines.set(id.0, at);
         }
     }
 
@@ -116,13 +116,13 @@ impl Member {
         lock.phase = Phase::Ending(Box::new(ending));
         self.table.end_term(id.0);
         self.order(id, Effect::Stop { fencing_token, reason, drop_by });
-        self.finish_term(now, id);
+        self.release_after_work(now, id);
     }
 
     /// Ends every use of a lock that is now held by somebody else, or by nobody.
     pub(super) fn lose(&mut self, now: LocalInstant, id: LockId, reason: TermEndReason) {
         let Some(lock) = self.lock(id) else { return };
-        if lock.is_release() {
+        if lock.is_being_released() {
             self.finish(now, id);
         } else {
             self.end_term(now, id, reason);
@@ -130,12 +130,12 @@ impl Member {
     }
 
     /// Begins the release once the work has ended (rule 8). It may have ended before the term did.
-    fn finish_term(&mut self, now: LocalInstant, id: LockId) {
+    fn release_after_work(&mut self, now: LocalInstant, id: LockId) {
         let (works, is_ours) = (self.table.work_of(id.0).is_some(), self.is_ours(id));
         let (Some(lease_until), Some(lock)) = (self.lease_until(), self.lock_mut(id)) else { return };
         let Phase::Ending(ending) = &mut lock.phase else { return };
         if works || !ending.awaits_work() {
-            return self.time_ending(now, id);
+            return self.set_ending_timer(now, id);
         }
         // Somebody else's record must not be released.
         if !is_ours {
@@ -144,7 +144,7 @@ impl Member {
         ending.release(lease_until);
         // Earlier waits were those of a candidate. The release must not wait, because the lock blocks others until then.
         lock.not_before = now;
-        self.time_ending(now, id);
+        self.set_ending_timer(now, id);
         self.plan(now, id);
     }
 
@@ -158,24 +158,24 @@ impl Member {
         match (&self.locks[id.0 as usize].phase, ends_term) {
             // Only the term ends; the session may continue.
             (Phase::Leading { .. }, Some(reason)) => self.end_term(now, id, reason),
-            (Phase::Ending(_), _) => self.finish_term(now, id),
+            (Phase::Ending(_), _) => self.release_after_work(now, id),
             // The lock had no next term while this abandoned work was running.
-            (Phase::Competing, _) => self.maybe_start_term(now, id, BeginReason::Released),
+            (Phase::Competing, _) => self.follow_record(now, id, BeginReason::Released),
             _ => {}
         }
-        self.freed(now, id);
+        self.begin_waits(now, id);
     }
 
     /// Drops work that has not stopped in time, abandons work that cannot be dropped (rule 8), and ends the wait for a release (rule 9).
     pub(super) fn drop_late_work(&mut self, now: LocalInstant) {
-        while let Some(index) = self.drop_by.pop_due(now) {
+        while let Some(index) = self.ending_deadlines.pop_due(now) {
             let id = LockId(index);
             let Some(Phase::Ending(ending)) = self.lock_mut(id).map(|lock| &mut lock.phase) else { continue };
             match ending.pass(now) {
                 None => {}
                 Some(Timeout::Work) => {
                     self.order(id, Effect::DropWork);
-                    self.time_ending(now, id);
+                    self.set_ending_timer(now, id);
                 }
                 Some(Timeout::DroppedWork) => {
                     // The session still waits for this work: the lock is not released while the work runs.
@@ -192,21 +192,21 @@ impl Member {
 
     /// Drops the work of all terms, because their session is over.
     pub(super) fn drop_all_work(&mut self) {
-        for index in self.at_work_for_session() {
+        for index in self.locks_at_work() {
             self.order(LockId::of(index), Effect::DropWork);
         }
     }
 
     /// Abandons the work of all terms. The session is not released, because that work still runs.
     pub(super) fn abandon_all_work(&mut self) {
-        for index in self.at_work_for_session() {
+        for index in self.locks_at_work() {
             // Its lock gets no other term until the work ends (rule 8), but a new session need not wait for it.
             self.order(LockId::of(index), Effect::Abandon);
         }
     }
 
     /// The locks whose work the session waits for.
-    fn at_work_for_session(&self) -> Vec<usize> {
+    fn locks_at_work(&self) -> Vec<usize> {
         let own = self.own.as_ref().map(|own| &own.id);
         let is_of_own = |index: &usize| own.is_some() && self.table.work_of(LockId::of(*index).0) == own;
         (0..self.locks.len()).filter(is_of_own).collect()

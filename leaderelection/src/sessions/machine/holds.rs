@@ -17,7 +17,7 @@ impl Member {
     }
 
     /// Changes what is known of a lock, and updates the index of the locks that each other session holds.
-    pub(super) fn change(&mut self, id: LockId, change: impl FnOnce(&mut Self)) {
+    pub(super) fn change_lock(&mut self, id: LockId, change: impl FnOnce(&mut Self)) {
         let holder = |member: &Self| match member.table.view(id.0) {
             LockView::Held(session) => Some(session.clone()),
             _ => None,

@@ -23,8 +23,8 @@ impl Member {
         }
     }
 
-    /// Takes a committed release. It carries the job's mark if the work of its term has succeeded.
-    pub(super) fn released_job(&mut self, id: LockId) {
+    /// Takes a committed release. If the work of its term has succeeded, it carries the job's mark, so the job is done.
+    pub(super) fn note_job_done(&mut self, id: LockId) {
         if let (Some(job), Some(lock)) = (self.jobs.get_mut(&id.0), self.locks.get(id.0 as usize)) {
             job.done |= lock.work_end == Some(WorkEnd::Complete);
         }

@@ -21,9 +21,10 @@ impl Member {
             return self.end(now);
         }
         let works = self.own.as_ref().is_some_and(|own| self.table.works_for(&own.id));
-        let gains = self.rules.balance && works && self.sessions() > 1 && !self.lists_instead_of_reading();
+        let is_noticed_soon = self.rules.balance && works && self.sessions() > 1 && !self.lists_instead_of_reading();
         let rules = &self.rules.election;
-        self.leaving = self.window().filter(|_| gains).map(|window| match self.silent_members() {
+        self.leaving = self.window().filter(|_| is_noticed_soon).map(|window| match self.silent_members() {
+            // Messages report each release at once.
             0 => Leaving { until: now + rules.release_patience, next: Some(0) },
             // The others poll a session when its renewal is due (rule S8).
             _ => {
@@ -39,13 +40,13 @@ impl Member {
     pub(super) fn leave(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         let Some(Leaving { until, next }) = self.leaving.clone() else { return };
         let mut rest = next.map_or(0, |next| next as usize)..self.locks.len();
-        while next.is_some() && self.drop_by.len() < (self.in_flight_limit / SHARE).max(1) {
+        while next.is_some() && self.ending_deadlines.len() < (self.in_flight_limit / SHARE).max(1) {
             let Some(index) = rest.next() else { break };
             if self.locks[index].leads() {
                 self.stop_elector(now, LockId::of(index));
             }
         }
-        let is_done = rest.is_empty() && self.drop_by.len() == 0;
+        let is_done = rest.is_empty() && self.ending_deadlines.len() == 0;
         if now >= until || is_done || self.window().is_none() {
             self.leaving = None;
             self.step_own(now, Input::Command(Command::Stop), draw);

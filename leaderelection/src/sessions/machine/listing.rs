@@ -6,7 +6,7 @@ use crate::clock::LocalInstant;
 use crate::store::{PageToken, Version};
 
 /// After this many failures in a row, a page is given up.
-const PATIENCE: u8 = 2;
+const MAX_FAILURES: u8 = 2;
 
 /// One page of a listing of sessions or locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -65,7 +65,7 @@ impl Listing {
     /// Counts a failure of a page. Returns `true` if the page should be requested again. Otherwise the listing is over.
     pub(super) fn failed(&mut self) -> bool {
         self.failures += 1;
-        let tries_again = self.failures < PATIENCE;
+        let tries_again = self.failures < MAX_FAILURES;
         if !tries_again {
             self.end();
         }

@@ -116,8 +116,8 @@ impl Lock {
     }
 
     /// Returns `true` while the lock is being released.
-    pub(super) fn is_release(&self) -> bool {
-        matches!(&self.phase, Phase::Ending(ending) if ending.is_release())
+    pub(super) fn is_being_released(&self) -> bool {
+        matches!(&self.phase, Phase::Ending(ending) if ending.is_releasing())
     }
 
     /// Returns the candidate that should lead next, if there is one and it is not `identity`.

@@ -50,14 +50,14 @@ pub struct Member {
     pub(super) housekeeping: TimerQueue<Housekeeping>,
     pub(super) due_locks: TimerQueue<u32>,
     /// For terms that end before their session: when their work must have stopped, and when the wait for their release ends.
-    pub(super) drop_by: TimerQueue<u32>,
+    pub(super) ending_deadlines: TimerQueue<u32>,
     /// Until when nothing is sent, because the store asked for a pause (`Retry-After`).
     pub(super) asked_until: LocalInstant,
     /// The number of requests about other sessions and of listings in flight.
     pub(super) housekeeping_in_flight: usize,
     pub(super) session_listing: Listing,
     /// The unreadable objects among the sessions, with their versions in listings; some stores do not list versions.
-    pub(super) junk: BTreeMap<SessionId, Option<Version>>,
+    pub(super) unreadable_objects: BTreeMap<SessionId, Option<Version>>,
     /// The sessions that the listing in flight has shown.
     pub(super) listed_sessions: BTreeSet<SessionId>,
     pub(super) lock_listing: Listing,
@@ -134,11 +134,11 @@ impl Member {
             open_after: LocalInstant::default(),
             housekeeping: TimerQueue::default(),
             due_locks: TimerQueue::default(),
-            drop_by: TimerQueue::default(),
+            ending_deadlines: TimerQueue::default(),
             asked_until: LocalInstant::default(),
             housekeeping_in_flight: 0,
             session_listing: Listing::default(),
-            junk: BTreeMap::new(),
+            unreadable_objects: BTreeMap::new(),
             listed_sessions: BTreeSet::new(),
             lock_listing: Listing::default(),
             listing_took: Duration::ZERO,
@@ -187,7 +187,7 @@ impl Member {
         let is_idle = |lock: &Lock| lock.phase == Phase::Idle && !lock.in_doubt;
         let mut is_removed = self.lock(id).is_some_and(is_idle) && !self.vacant.contains(&id);
         if is_removed {
-            self.change(id, |member| {
+            self.change_lock(id, |member| {
                 let own = member.own.as_ref().map(|own| own.election.lease());
                 is_removed = member.table.forget(id.0, own).is_ok();
             });
@@ -207,7 +207,7 @@ impl Member {
     /// `now` never decreases from call to call.
     pub fn handle(&mut self, now: LocalInstant, input: Input, draw: &mut impl SessionEntropy) {
         self.update_in_flight_limit(now);
-        let fails = self.fails_to_open(&input);
+        let fails_to_open = self.fails_to_open(&input);
         if let Input::Own { answer, .. } = &input {
             // A `Retry-After` counts even if the session that sent the request is over.
             self.apply_retry_after(now, answer.failure());
@@ -243,7 +243,7 @@ impl Member {
         // The last work may have ended in this step, and then the session can be released.
         self.follow_own(now, draw);
         self.send(now, draw);
-        self.end_attempts(now, fails);
+        self.end_attempts(now, fails_to_open);
     }
 
     /// Returns the next effect, oldest first.
@@ -261,7 +261,7 @@ impl Member {
         let requests = requests.filter(|_| self.begun && self.may_send_more()).into_iter().chain(self.open_at).min();
         let requests = requests.map(|at| at.max(self.asked_until));
         let leaves_at = self.leaving.as_ref().map(|leaving| leaving.until);
-        own.into_iter().chain(requests).chain(self.drop_by.next_at()).chain(leaves_at).min()
+        own.into_iter().chain(requests).chain(self.ending_deadlines.next_at()).chain(leaves_at).min()
     }
 
     /// The term of a lock that is valid at `now`, if any: a comparison with the session's deadline, never a flag
@@ -322,8 +322,8 @@ impl Member {
     /// instead (rule 12).
     pub(super) fn finish(&mut self, now: LocalInstant, id: LockId) {
         // If the lock was released, this member still waits for its taker.
-        self.handing_over.retain(|lock, over| *lock != id.0 || over.released.is_some());
-        self.drop_by.cancel(&id.0);
+        self.handing_over.retain(|lock, handoff| *lock != id.0 || handoff.released.is_some());
+        self.ending_deadlines.cancel(&id.0);
         let stops = self.stop_asked;
         let Some(lock) = self.lock_mut(id) else { return };
         let (stops, work) = (stops || lock.stop_asked, lock.work_end.take());
@@ -333,7 +333,7 @@ impl Member {
         };
         let Some(outcome) = outcome else {
             lock.phase = Phase::Competing;
-            return self.freed(now, id);
+            return self.begin_waits(now, id);
         };
         let outcome = self.outcome_of_job(id, outcome, work);
         self.jobs.remove(&id.0);
@@ -354,7 +354,7 @@ impl Member {
         while self.may_send_more() {
             // Housekeeping comes before locks: ending one session may free thousands of them.
             if let Some(task) = self.housekeeping.pop_due(now) {
-                self.run(now, task, draw);
+                self.keep_house(now, task, draw);
             } else if let Some(lock) = self.due_locks.pop_due(now) {
                 self.send_for(now, LockId(lock), draw);
             } else {
@@ -363,7 +363,7 @@ impl Member {
         }
     }
 
-    fn run(&mut self, now: LocalInstant, task: Housekeeping, draw: &mut impl SessionEntropy) {
+    fn keep_house(&mut self, now: LocalInstant, task: Housekeeping, draw: &mut impl SessionEntropy) {
         match task {
             Housekeeping::Peer(session) => self.attend_to(now, &session, draw),
             Housekeeping::Sessions => self.list_sessions(now),

@@ -12,7 +12,7 @@ impl Member {
     /// Takes the end of a listing. A session that it has not shown has no object, unless the listing is false.
     pub(super) fn find_missing_sessions(&mut self, now: LocalInstant) {
         let listed = std::mem::take(&mut self.listed_sessions);
-        self.junk.retain(|id, _| listed.contains(id));
+        self.unreadable_objects.retain(|id, _| listed.contains(id));
         let is_missing = |id: &&SessionId| !listed.contains(*id);
         let missing: Vec<_> = self.peers.iter().map(|(id, ..)| id).filter(is_missing).cloned().collect();
         for id in missing {
@@ -21,21 +21,21 @@ impl Member {
             let entry = self.peers.get_mut(&id);
             if let Some((_, peer)) = entry.filter(|(session, _)| !session.is_over() && session.found().is_some()) {
                 // Only a read shows that there is no object.
-                peer.doubt(now);
+                peer.poll_at_once(now);
             }
             self.plan_peer(now, &id);
         }
     }
 
     /// Takes a read that shows no object, or an unreadable one.
-    pub(super) fn saw_no_record(&mut self, now: LocalInstant, id: &SessionId, unreadable: bool, jitter: Jitter) {
+    pub(super) fn observe_no_record(&mut self, now: LocalInstant, id: &SessionId, is_unreadable: bool, jitter: Jitter) {
         let spread = jitter.of(self.rules.election.pace().longest_spread());
         let pause = if self.lists_instead_of_reading() { self.rules.scan_interval } else { self.poll_pause(jitter) };
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
         peer.poll_at = now + pause;
         let was_over = session.is_over();
         // The wait begins with the first of the reads that agree (rule S3).
-        let is_known = if unreadable { session.is_unreadable() } else { session.is_missing() };
+        let is_known = if is_unreadable { session.is_unreadable() } else { session.is_missing() };
         if !was_over {
             peer.compare(None, is_known);
             peer.is_unread = false;
@@ -43,17 +43,17 @@ impl Member {
                 (peer.changed_at, peer.spread) = (now, spread);
             }
         }
-        self.peers.read_answered(now, id, if unreadable { Err(ReadError::Unreadable) } else { Ok(None) });
+        self.peers.read_answered(now, id, if is_unreadable { Err(ReadError::Unreadable) } else { Ok(None) });
         let Some((session, peer)) = self.peers.get(id).filter(|_| !was_over) else { return };
         let has_ended = session.is_over();
         // The kernel never ends a session whose lease neither a record nor a lock has stated. If no lock needs the end of such a session,
         // it is forgotten instead.
-        let is_unneeded = unreadable && is_known && peer.holds.is_empty() && peer.ends_at(session) <= Some(now);
+        let is_unneeded = is_unreadable && is_known && peer.holds.is_empty() && peer.ends_at(session) <= Some(now);
         if !has_ended && !is_unneeded {
             return;
         }
         // As long as listings show this same object, it is not read again.
-        self.junk.insert(id.clone(), session.listed().cloned());
+        self.unreadable_objects.insert(id.clone(), session.listed().cloned());
         if has_ended {
             self.on_peer_ended(now, id);
         } else {

@@ -122,7 +122,7 @@ impl Member {
         let Some((session, opened_at)) = self.own.as_ref().map(|own| (own.id.clone(), own.opened_at)) else { return };
         if let Request::Write(Write { record, .. }) = &mut request {
             let (record, lived) = (Arc::make_mut(record), self.rules.balance.then(|| now.saturating_since(opened_at)));
-            peer::extend(record, self.rules.weight, &mut self.released, lived);
+            peer::add_session_fields(record, self.rules.weight, &mut self.released, lived);
             self.report_progress(now, record);
         }
         self.effects.push_back(Effect::Own { session, request });
@@ -138,7 +138,7 @@ impl Member {
         self.housekeeping.set_earlier(Housekeeping::Sessions, now);
         self.poll_locks_soon(now);
         for index in 0..self.locks.len() {
-            self.freed(now, LockId::of(index));
+            self.begin_waits(now, LockId::of(index));
         }
     }
 
@@ -146,7 +146,7 @@ impl Member {
     fn end_terms(&mut self, reason: &TermEndReason, drop_by: LocalInstant) {
         // The session's election waits for the work of all locks at once, and drops late work.
         self.due_locks.clear();
-        self.drop_by.clear();
+        self.ending_deadlines.clear();
         self.handing_over.clear();
         self.rebalance_scan = None;
         for index in 0..self.locks.len() {
@@ -197,8 +197,8 @@ impl Member {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
             // If a write is committed later, it names a session that is over, so others take the lock as after any ended session.
             lock.in_doubt = false;
-            // Adds the lock to the index of that session, if the lock names it.
-            self.change(id, |_| ());
+            // No change, but the lock is added to the index of that session if it names it.
+            self.change_lock(id, |_| ());
             if matches!(self.locks[index].phase, Phase::Ending(_)) {
                 self.finish(now, id);
             }

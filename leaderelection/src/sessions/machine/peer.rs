@@ -52,12 +52,12 @@ pub(super) struct Peer {
     /// Since when the session is known to be alive; at most one lease before it was first seen.
     pub(super) alive_since: LocalInstant,
     /// `true` if the session was seen to be renewed under this member's identity.
-    pub(super) renews: bool,
+    pub(super) renews_our_identity: bool,
     pub(super) duplicate_reported: bool,
     /// The moment of the next poll, if nothing happens before.
     pub(super) poll_at: LocalInstant,
     /// The moment at which the last poll was sent.
-    pub(super) asked_at: LocalInstant,
+    pub(super) polled_at: LocalInstant,
     /// The times of the renewals, as the polls have shown them.
     pub(super) rhythm: Option<Rhythm>,
     /// The moment before which nothing is sent, after a failure.
@@ -95,10 +95,10 @@ impl Peer {
             is_unread: false,
             spread: Duration::ZERO,
             alive_since: now,
-            renews: false,
+            renews_our_identity: false,
             duplicate_reported: false,
             poll_at: now,
-            asked_at: now,
+            polled_at: now,
             rhythm: None,
             not_before: now,
             hopeless_from: None,
@@ -110,7 +110,7 @@ impl Peer {
     }
 
     /// Takes what a record says about the member. Returns `true` if it names another member or address than before.
-    pub(super) fn describe(&mut self, rules: &ElectionConfig, record: &LeaderElectionRecord) -> bool {
+    pub(super) fn learn_from(&mut self, rules: &ElectionConfig, record: &LeaderElectionRecord) -> bool {
         let is_known = self.identity.as_deref() == Some(&*record.holder_identity)
             && self.address.as_deref() == record.leader_address();
         if !is_known {
@@ -161,7 +161,12 @@ impl Peer {
 }
 
 /// Adds the fields of a session to its record. `lived` is the age of the session, if others need it.
-pub(super) fn extend(record: &mut LeaderElectionRecord, weight: u32, released: &mut Released, lived: Option<Duration>) {
+pub(super) fn add_session_fields(
+    record: &mut LeaderElectionRecord,
+    weight: u32,
+    released: &mut Released,
+    lived: Option<Duration>,
+) {
     record.unknown.set_number(WEIGHT, weight.into());
     record.unknown.set_number(RELEASED, released.count);
     let locks = released.report();
@@ -192,11 +197,11 @@ pub(super) fn lived(record: &LeaderElectionRecord) -> Duration {
 }
 
 /// Returns the number of released locks in a session's record.
-pub(super) fn released(record: &LeaderElectionRecord) -> u64 {
+pub(super) fn release_count(record: &LeaderElectionRecord) -> u64 {
     record.unknown.number(RELEASED).unwrap_or_default()
 }
 
 /// The record that ends a session (rule S4). `before` is the one that it replaces.
-pub(super) fn end(before: Option<&LeaderElectionRecord>, stamp: WriteMeta) -> LeaderElectionRecord {
+pub(super) fn ending_record(before: Option<&LeaderElectionRecord>, stamp: WriteMeta) -> LeaderElectionRecord {
     before.cloned().unwrap_or_else(|| LeaderElectionRecord::new("", Duration::ZERO)).released(stamp)
 }

@@ -31,10 +31,10 @@ impl Member {
             PeerMessage::Released { count, locks } => self.on_reported_releases(now, id, count, &locks),
             PeerMessage::Ended { .. } => {
                 if peer.peer_feed.get_or_insert_default().end() {
-                    peer.doubt(now);
+                    peer.poll_at_once(now);
                 }
             }
-            PeerMessage::Nothing if peer.suppresses_polls() => peer.doubt(now),
+            PeerMessage::Nothing if peer.suppresses_polls() => peer.poll_at_once(now),
             PeerMessage::Nothing => {}
         }
         self.plan_peer(now, id);
@@ -129,7 +129,7 @@ impl Peer {
     }
 
     /// Plans a read at once, whatever the session's messages say.
-    pub(super) fn doubt(&mut self, now: LocalInstant) {
+    pub(super) fn poll_at_once(&mut self, now: LocalInstant) {
         if let Some(peer_feed) = &mut self.peer_feed {
             peer_feed.suppress_polls_until = None;
         }
@@ -146,11 +146,11 @@ impl Peer {
     /// Returns `true` if a read has shown the newest known content, and no message has reported anything newer. Only then may the session
     /// be ended after it has expired.
     pub(super) fn may_be_ended(&self) -> bool {
-        !self.is_said_to_live() && !self.is_unread
+        !self.has_unconfirmed_message() && !self.is_unread
     }
 
     /// Returns `true` if a write was reported that no read has confirmed or contradicted so far.
-    fn is_said_to_live(&self) -> bool {
+    fn has_unconfirmed_message(&self) -> bool {
         self.peer_feed
             .as_ref()
             .is_some_and(|peer_feed| !peer_feed.is_closed() && peer_feed.unanswered_since().is_some())

@@ -39,14 +39,19 @@ impl SessionRecord for LeaderElectionRecord {
 }
 
 /// The unknown fields without the lease of the session, because every write states its own.
-pub(super) fn kept(record: &LeaderElectionRecord) -> UnknownFields {
+pub(super) fn kept_fields(record: &LeaderElectionRecord) -> UnknownFields {
     let mut fields = record.unknown.clone();
     fields.remove(LEASE);
     fields
 }
 
 /// The decoration of the record that takes a free lock (rule S5).
-pub(super) fn taken(lock: &Lock, rules: &ElectionConfig, token: u64, stamp: WriteMeta) -> LeaderElectionRecord {
+pub(super) fn decoration_of_take(
+    lock: &Lock,
+    rules: &ElectionConfig,
+    token: u64,
+    stamp: WriteMeta,
+) -> LeaderElectionRecord {
     let Extras { unknown, failbacks, .. } = lock.extras.as_deref().cloned().unwrap_or_default();
     let new = LeaderElectionRecord::new(&*rules.identity, Duration::ZERO).stamped(stamp);
     let peer = rules.peer(token, None);
@@ -56,7 +61,7 @@ pub(super) fn taken(lock: &Lock, rules: &ElectionConfig, token: u64, stamp: Writ
 }
 
 /// The decoration of the record that releases one lock (rule S6).
-pub(super) fn released(lock: &Lock, rules: &ElectionConfig, stamp: WriteMeta) -> LeaderElectionRecord {
+pub(super) fn decoration_of_release(lock: &Lock, rules: &ElectionConfig, stamp: WriteMeta) -> LeaderElectionRecord {
     // If a read has shown a request for another leader, it is kept, even if the term ended for another reason.
     let Extras { unknown, preferred: preferred_holder, failbacks } =
         lock.extras.as_deref().cloned().unwrap_or_default();

@@ -34,9 +34,9 @@ impl Member {
     fn scan_pause(&self, now: LocalInstant) -> Duration {
         let SessionConfig { election, scan_interval, balance, .. } = &*self.rules;
         // A member that hands over uses its own lease, which may be longer than this member's.
-        let often =
+        let scans_often =
             *balance && self.lists_instead_of_reading() && self.has_newer_member(now, self.peers.longest_lease() * 3);
-        if often { election.retry_period } else { *scan_interval }
+        if scans_often { election.retry_period } else { *scan_interval }
     }
 
     /// Returns `true` if any member's session is younger than `age`, including the local one.
@@ -56,7 +56,7 @@ impl Member {
             self.locks.iter_mut().for_each(|lock| lock.is_listed = false);
         }
         if !self.lists_locks_instead_of_reading() {
-            return self.read_all(now, |_| true);
+            return self.read_locks(now, |_| true);
         }
         if let Some(from) = self.lock_listing.ask(now) {
             self.housekeeping_in_flight += 1;
@@ -64,26 +64,27 @@ impl Member {
         }
     }
 
-    /// Reads the last `releases` locks that a session has released. `let_go` has the hashes of their names, newest first. If it has too
-    /// few, all locks are scanned.
-    pub(super) fn poll_released(&mut self, now: LocalInstant, by: &SessionId, releases: u64, let_go: &[u64]) {
-        let Some(let_go) = usize::try_from(releases).ok().and_then(|releases| let_go.get(..releases)) else {
+    /// Reads the last `releases` locks that a session has released. `released_locks` has the hashes of their names, newest first. If it
+    /// has too few, all locks are scanned.
+    pub(super) fn poll_released(&mut self, now: LocalInstant, by: &SessionId, releases: u64, released_locks: &[u64]) {
+        let Some(released_locks) = usize::try_from(releases).ok().and_then(|releases| released_locks.get(..releases))
+        else {
             return self.poll_locks_soon(now);
         };
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &self.locks[index]);
-            if lock.phase == Phase::Competing && let_go.contains(&lock.hash) && !self.is_ours(id) {
+            if lock.phase == Phase::Competing && released_locks.contains(&lock.hash) && !self.is_ours(id) {
                 // Repeated messages do not postpone the read.
                 if self.last_releaser.insert(id.0, by.clone()).is_none() {
                     self.locks[index].free_since = now;
                 }
             }
         }
-        self.read_all(now, |lock| let_go.contains(&lock.hash));
+        self.read_locks(now, |lock| released_locks.contains(&lock.hash));
     }
 
     /// Reads these locks one by one.
-    fn read_all(&mut self, now: LocalInstant, wanted: impl Fn(&Lock) -> bool) {
+    fn read_locks(&mut self, now: LocalInstant, wanted: impl Fn(&Lock) -> bool) {
         for index in 0..self.locks.len() {
             let lock = &mut self.locks[index];
             // A lock without a candidacy is read only if it may name this session.
@@ -111,7 +112,7 @@ impl Member {
                 // Without the listing, changed locks have to be found by reads.
                 self.list_again = None;
                 self.housekeeping.set(Housekeeping::Locks, now + self.scan_pause(now));
-                return self.read_all(now, |lock| !lock.is_listed);
+                return self.read_locks(now, |lock| !lock.is_listed);
             }
         };
         for (id, version) in page.listed {
@@ -145,7 +146,7 @@ impl Member {
                 LockView::Unknown => {
                     // A hint is enough here: if the listing is false, the creation fails with a conflict, and a read follows.
                     self.table.not_listed(now, id.0);
-                    self.freed(now, id);
+                    self.begin_waits(now, id);
                     continue;
                 }
                 LockView::Absent(_) => {}

@@ -20,7 +20,7 @@ pub(super) struct TakeoverRank {
 
 impl Member {
     /// Begins the waits of rule S9 for a lock that can perhaps be taken from now on, and plans its next request.
-    pub(super) fn freed(&mut self, now: LocalInstant, id: LockId) {
+    pub(super) fn begin_waits(&mut self, now: LocalInstant, id: LockId) {
         if let Some(lock) = self.lock_mut(id) {
             (lock.free_since, lock.has_read) = (now, false);
         }
@@ -29,18 +29,18 @@ impl Member {
 
     /// The moment of the next read of a lock. If others may take the lock first, the read waits for them: it then shows who has taken the
     /// lock, and does not delay their requests.
-    pub(super) fn poll_at(&self, now: LocalInstant, id: LockId, lock: &Lock) -> LocalInstant {
+    pub(super) fn next_read_at(&self, now: LocalInstant, id: LockId, lock: &Lock) -> LocalInstant {
         // The member that hands a lock over has to find out who takes it.
         let is_urgent = self.attempts.contains(&id.0)
             || lock.phase != Phase::Competing
             || lock.in_doubt
             || self.handing_over.contains_key(&id.0);
-        let is_told = self.last_releaser.contains_key(&id.0);
-        if is_urgent || !is_told && self.acquire_reason(id, lock).is_none() {
+        let has_releaser = self.last_releaser.contains_key(&id.0);
+        if is_urgent || !has_releaser && self.acquire_reason(id, lock).is_none() {
             return now;
         }
-        // A message does not say if this member is the preferred one, so the read comes after one R at the latest.
-        let most = if is_told { 1 } else { u32::MAX };
+        // A report of a release does not say if this member is the preferred one, so the read comes after one R at the latest.
+        let most = if has_releaser { 1 } else { u32::MAX };
         lock.free_since + self.rules.election.retry_period * self.rank(id, lock).min(most)
     }
 
@@ -86,9 +86,9 @@ impl Member {
 
     /// The number of live members that are before this one in rank for a lock. The member that has just released the lock does not count.
     fn rank(&self, id: LockId, lock: &Lock) -> u32 {
-        let giver = self.last_releaser.get(&id.0);
+        let releaser = self.last_releaser.get(&id.0);
         let own = (ranking::score(self.identity_hash, self.rules.weight, lock.hash), &*self.identity);
-        let others = self.peers.iter().filter(|(id, session, peer)| peer.is_member(session) && Some(*id) != giver);
+        let others = self.peers.iter().filter(|(id, session, peer)| peer.is_member(session) && Some(*id) != releaser);
         let before = others.filter(|(.., peer)| {
             let score = ranking::score(peer.identity_hash, peer.weight, lock.hash);
             (score, peer.identity.as_deref().unwrap_or_default()) > own

@@ -12,7 +12,7 @@ use super::effect::{Fact, Refusal};
 use super::input::SessionEntropy;
 use super::lock::{Extras, Phase};
 use super::member::Member;
-use super::record::{kept, released, taken};
+use super::record::{decoration_of_release, decoration_of_take, kept_fields};
 use super::takeover_rank::TakeoverRank;
 use super::wanting::Want;
 use crate::clock::LocalInstant;
@@ -59,12 +59,12 @@ impl Member {
             Some(Want::Read | Want::FindTaker(_)) => table.begin_read(now, id.0).map(|()| Request::Read),
             Some(Want::Take) => table.may_take(now, id.0, own, peers).map(|permit| {
                 let stamp = draw.stamp();
-                let record = taken(lock, rules, permit.token(), stamp.clone());
+                let record = decoration_of_take(lock, rules, permit.token(), stamp.clone());
                 Request::Write(Write::of_session(permit.write(|| stamp.write_id, record), Purpose::Acquire))
             }),
             Some(Want::Release) => table.may_release(now, id.0, own).map(|permit| {
                 let stamp = draw.stamp();
-                let record = released(lock, rules, stamp.clone());
+                let record = decoration_of_release(lock, rules, stamp.clone());
                 Request::Write(Write::of_session(permit.write(|| stamp.write_id, record), Purpose::Release))
             }),
             None => return,
@@ -80,21 +80,21 @@ impl Member {
     }
 
     pub(super) fn on_lock_answer(&mut self, now: LocalInstant, id: LockId, answer: Answer, jitter: Jitter) {
-        let (view, claims) = (self.table.view(id.0), self.table.claims(id.0));
-        let takes = claims.is_some();
+        let (view, session_of_take) = (self.table.view(id.0), self.table.session_of_take(id.0));
+        let is_take = session_of_take.is_some();
         // If the answer to a write comes after the end of the session that the write names, it does not count (rule S2). A release names
         // no session, so the session in the lock's record is used.
-        let session = claims.or(if let LockView::Held(session) = view { Some(session) } else { None });
-        let counts = self.window().is_some() && session == self.own.as_ref().map(|own| &own.id);
-        // A `Retry-After` counts for all later requests, even if nothing waits for this answer any more (rule 6).
+        let session = session_of_take.or(if let LockView::Held(session) = view { Some(session) } else { None });
+        let is_of_open_session = self.window().is_some() && session == self.own.as_ref().map(|own| &own.id);
+        // A `Retry-After` applies to all later requests, even if nothing waits for this answer any more (rule 6).
         self.apply_retry_after(now, answer.failure());
         match answer {
             _ if !self.table.is_busy(id.0) => return,
             Answer::Read(Ok(found)) => self.observe(now, id, found),
             Answer::Read(Err(failure)) => self.on_read_failure(now, id, failure, jitter),
-            Answer::Written(Ok(version)) if takes && counts => self.committed(now, id, version),
+            Answer::Written(Ok(version)) if is_take && is_of_open_session => self.on_taken(now, id, version),
             // A committed release always frees the lock, because its record names nobody.
-            Answer::Written(Ok(version)) if !takes => self.on_released(now, id, version, counts),
+            Answer::Written(Ok(version)) if !is_take => self.on_released(now, id, version, is_of_open_session),
             Answer::Written(result) => {
                 // This arm also handles a committed write whose answer comes after the end of its session. Its record names a session that
                 // is over.
@@ -105,11 +105,11 @@ impl Member {
                     lock.not_before = lock.not_before.max(now + pause);
                     // After any failure, the outcome is in doubt: even if a proxy rejected the write, or the answer was a conflict, the
                     // store may have committed it (rule 6).
-                    lock.in_doubt |= takes && counts;
-                    // A rejected write is sent again without a read. But if the candidacy was stopped while its write was in flight, it
-                    // ends only after a read of the lock.
-                    let is_refused = matches!(failure, StoreErrorKind::Rejected | StoreErrorKind::Fatal);
-                    lock.must_read |= !is_refused || !counts || lock.is_release();
+                    lock.in_doubt |= is_take && is_of_open_session;
+                    // A rejected write is sent again without a read. While the lock is being released, a read comes first. That includes
+                    // a candidacy that was stopped while its take was in flight.
+                    let is_rejected = matches!(failure, StoreErrorKind::Rejected | StoreErrorKind::Fatal);
+                    lock.must_read |= !is_rejected || !is_of_open_session || lock.is_being_released();
                 }
             }
         }
@@ -119,7 +119,8 @@ impl Member {
     fn on_read_failure(&mut self, now: LocalInstant, id: LockId, failure: Failure, jitter: Jitter) {
         let pause = self.back_off(id, failure.kind, jitter);
         let is_unreadable = failure.kind == StoreErrorKind::Unreadable;
-        let was_refused = self.table.view(id.0) == LockView::Refused && self.table.version(id.0).is_none();
+        // The version of a refused object is unknown only if the object is unreadable.
+        let was_unreadable = self.table.view(id.0) == LockView::Refused && self.table.version(id.0).is_none();
         self.hand_in(now, id, Err(if is_unreadable { ReadError::Unreadable } else { ReadError::Failed }));
         if let Some(lock) = self.lock_mut(id) {
             lock.not_before = lock.not_before.max(now + pause);
@@ -127,7 +128,7 @@ impl Member {
             lock.is_incompatible &= !is_unreadable;
         }
         if is_unreadable {
-            if !was_refused {
+            if !was_unreadable {
                 self.emit(Fact::Refused { lock: id, refusal: Refusal::Unreadable });
             }
             // No write can name the version of an unreadable object, so the lock can be neither kept nor released.
@@ -145,36 +146,37 @@ impl Member {
             // The writes in doubt named another version, so they can no longer be committed.
             (lock.in_doubt, lock.failures) = (false, BackOff::default());
         }
-        // These must be found out before the read changes the view: why a term begins depends on the record that its write replaced.
-        let asked_before = self.asked_for(id);
-        // If a message reported the release before this read, the waits of rule S9 began with that message. They restart only if something
-        // else frees the lock.
+        // The next lines come before the read changes the view: why a term begins depends on the record that its write replaced.
+        let key_before = self.request_key(id);
         let was_free = self.table.view(id.0) == LockView::Free;
-        let is_told = self.last_releaser.contains_key(&id.0) && !was_free;
-        let reason = self.reason(id);
+        // A message or the session's record has reported a release that no read has shown yet. The waits of rule S9 began with the report,
+        // so this read does not restart them.
+        let is_reported_release = self.last_releaser.contains_key(&id.0) && !was_free;
+        let reason = self.begin_reason(id);
         match found {
-            None => self.saw_nothing(now, id),
-            Some(found) => self.saw_record(now, id, found),
+            None => self.observe_nothing(now, id),
+            Some(found) => self.observe_record(now, id, found),
         }
-        self.saw_taker(now, id);
+        self.observe_taker(now, id);
         self.forget_last_releaser(id);
-        // This comes before the ranks: if the read shows one of our own writes, there is nothing to wait for.
-        self.maybe_start_term(now, id, reason);
+        // This comes before `begin_waits`: if the read shows one of our own writes, there is nothing to wait for.
+        self.follow_record(now, id, reason);
         self.finish_if_job_is_done(now, id);
         // If a request replaces another one, the wait for the named candidate does not restart. Otherwise endless requests would block all
         // other candidates (rule 14).
-        if has_changed && !is_told && (asked_before.is_none() || asked_before != self.asked_for(id)) {
-            self.freed(now, id);
+        if has_changed && !is_reported_release && (key_before.is_none() || key_before != self.request_key(id)) {
+            self.begin_waits(now, id);
         }
     }
 
-    /// The token of the next term, if the lock can be taken and a preferred candidate is named.
-    fn asked_for(&self, id: LockId) -> Option<u64> {
+    /// Identifies the request that applies to the next term, by that term's token. A request that replaces another one has the same key.
+    /// `None` if the lock cannot be taken, or no candidate is preferred.
+    fn request_key(&self, id: LockId) -> Option<u64> {
         let lock = self.lock(id).filter(|lock| self.acquire_reason(id, lock).is_some())?;
         lock.extras.as_ref()?.preferred.as_ref().map(|_| self.table.next_token(id.0))
     }
 
-    fn saw_nothing(&mut self, now: LocalInstant, id: LockId) {
+    fn observe_nothing(&mut self, now: LocalInstant, id: LockId) {
         self.hand_in(now, id, Ok(None));
         if let Some(lock) = self.lock_mut(id) {
             lock.is_incompatible = false;
@@ -195,20 +197,22 @@ impl Member {
     /// Passes the answer to a read to the kernel.
     fn hand_in(&mut self, now: LocalInstant, id: LockId, answer: Result<Option<VersionedRecord>, ReadError>) {
         let shared = |found: VersionedRecord| Versioned { record: Arc::new(found.record), version: found.version };
-        self.change(id, |member| {
+        self.change_lock(id, |member| {
             let own = member.own.as_ref().map(|own| own.election.lease());
             member.table.read_answered(now, id.0, own, &mut member.peers, answer.map(|found| found.map(shared)));
         });
     }
 
-    fn saw_record(&mut self, now: LocalInstant, id: LockId, found: VersionedRecord) {
+    fn observe_record(&mut self, now: LocalInstant, id: LockId, found: VersionedRecord) {
         let mut found = found;
         let record = found.record.clone();
         let session = SessionRecord::session(&record);
         let is_own = session.as_ref().is_some_and(|session| self.is_own(session));
         let incompatible = IncompatibleRecord::of(&record, self.rules.election.service.as_deref()).filter(|_| !is_own);
-        let is_left = self.is_ours(id) && self.table.work_of(id.0).is_none();
-        let was_refused = self.table.view(id.0) == LockView::Refused && self.table.version(id.0).is_some();
+        // If the lock named us and no work ran, we may have sent a release.
+        let may_be_released = self.is_ours(id) && self.table.work_of(id.0).is_none();
+        // A refused object that can be read is a plain lease.
+        let was_plain_lease = self.table.view(id.0) == LockView::Refused && self.table.version(id.0).is_some();
         match session.filter(|_| !is_own) {
             // Sessions of an incompatible configuration do not concern this member.
             Some(_) if incompatible.is_some() => found.record.session = None,
@@ -221,7 +225,7 @@ impl Member {
         lock.is_exhausted = record.leader_transitions >= MAX_LEADER_TRANSITIONS;
         // A leader that prefers itself counts as no preference: renewals keep the name, which would block the others after the term.
         let preferred = record.prefers_other_than(&record.holder_identity).map(str::to_owned);
-        let extras = Extras { unknown: kept(&record), preferred, failbacks: record.failbacks };
+        let extras = Extras { unknown: kept_fields(&record), preferred, failbacks: record.failbacks };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
         // Marks in an incompatible record do not count.
         let job = self.jobs.get_mut(&id.0).filter(|_| incompatible.is_none());
@@ -230,7 +234,7 @@ impl Member {
         let was_incompatible = std::mem::replace(&mut lock.is_incompatible, incompatible.is_some());
         let exhausted = lock.is_exhausted;
         match incompatible {
-            // Nothing is announced or lost here: `maybe_start_term` decides to which term this record belongs.
+            // Nothing is announced or lost here: `follow_record` decides to which term this record belongs.
             _ if is_own => return,
             Some(incompatible) => {
                 self.announce(id, (!record.is_released()).then(|| record.holder_identity.as_str().into()));
@@ -246,7 +250,7 @@ impl Member {
                 }
                 LockView::Free => {
                     // The answer to our own release may have been lost. Others have to learn of the release nevertheless.
-                    if is_left {
+                    if may_be_released {
                         self.count_release(now, id);
                     }
                     self.announce(id, None);
@@ -256,7 +260,7 @@ impl Member {
                     self.announce(id, Some(holder.as_str().into()));
                     // Plain electors do not know sessions, so neither kind overwrites the other's records. A plain leader writes a new
                     // version every few seconds, so this is reported only once.
-                    if !was_refused {
+                    if !was_plain_lease {
                         self.emit(Fact::Refused { lock: id, refusal: Refusal::PlainLease { holder } });
                     }
                 }
@@ -268,10 +272,10 @@ impl Member {
         self.lose(now, id, TermEndReason::of_loss(Some(&record)));
     }
 
-    /// Takes a committed write of this session whose answer came while the session was valid.
-    fn committed(&mut self, now: LocalInstant, id: LockId, version: Version) {
-        let reason = self.reason(id);
-        self.change(id, |member| member.table.write_answered(id.0, Some(version)));
+    /// Takes the commit of a write that takes the lock, if the answer came while the session that it names was open.
+    fn on_taken(&mut self, now: LocalInstant, id: LockId, version: Version) {
+        let reason = self.begin_reason(id);
+        self.change_lock(id, |member| member.table.write_answered(id.0, Some(version)));
         let Some(lock) = self.lock_mut(id) else { return };
         (lock.in_doubt, lock.must_read, lock.failures) = (false, false, BackOff::default());
         if let Some(extras) = &mut lock.extras {
@@ -279,11 +283,12 @@ impl Member {
             extras.preferred = None;
         }
         self.forget_last_releaser(id);
-        self.maybe_start_term(now, id, reason);
+        self.follow_record(now, id, reason);
     }
 
-    /// Begins a term if the record names the local session and has begun no term yet. Ends a release or a term that the record contradicts.
-    pub(super) fn maybe_start_term(&mut self, now: LocalInstant, id: LockId, reason: BeginReason) {
+    /// Does what follows from the known record: begins a term if the record names the local session and has begun no term yet, and ends a
+    /// release that is done, or a term that the record contradicts.
+    pub(super) fn follow_record(&mut self, now: LocalInstant, id: LockId, reason: BeginReason) {
         let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
         match &lock.phase {
             Phase::Competing => {
@@ -293,7 +298,7 @@ impl Member {
                 }
             }
             // A write in flight may still make the lock ours, so wait for its answer first.
-            Phase::Ending(ending) if ending.is_release() && !self.is_ours(id) && !self.table.is_busy(id.0) => {
+            Phase::Ending(ending) if ending.is_releasing() && !self.is_ours(id) && !self.table.is_busy(id.0) => {
                 return self.finish(now, id);
             }
             Phase::Leading { .. } if !self.table.leads(id.0) => {
@@ -314,17 +319,17 @@ impl Member {
         self.announce(id, Some(self.identity.clone()));
     }
 
-    fn on_released(&mut self, now: LocalInstant, id: LockId, version: Version, counts: bool) {
-        // The count belongs to one session, so a release sent by the previous session does not count.
-        if counts {
+    fn on_released(&mut self, now: LocalInstant, id: LockId, version: Version, is_of_open_session: bool) {
+        // Each session reports its own number of releases (rule S6), so a release that the previous session sent is not added.
+        if is_of_open_session {
             self.count_release(now, id);
         }
-        self.change(id, |member| member.table.write_answered(id.0, Some(version)));
-        self.released_job(id);
+        self.change_lock(id, |member| member.table.write_answered(id.0, Some(version)));
+        self.note_job_done(id);
         self.order(id, Effect::Fact(election::Fact::Released));
         self.announce(id, None);
-        self.maybe_start_term(now, id, BeginReason::Released);
-        self.freed(now, id);
+        self.follow_record(now, id, BeginReason::Released);
+        self.begin_waits(now, id);
     }
 
     /// Counts a lock that the session has released, so that others read it.

@@ -28,7 +28,7 @@ impl Member {
         visitor.pause(&mut self.open_after);
         self.housekeeping.visit(|at| visitor.pause(at));
         self.due_locks.visit(|at| visitor.pause(at));
-        self.drop_by.visit(|at| visitor.timer(at));
+        self.ending_deadlines.visit(|at| visitor.timer(at));
         visitor.pause(&mut self.asked_until);
         self.list_again.iter_mut().for_each(|at| visitor.pause(at));
         visitor.pause(&mut self.scanned_at);
@@ -44,7 +44,7 @@ impl Member {
         self.rebalance_scan.iter_mut().filter_map(|scan| scan.ready_at.as_mut()).for_each(|at| visitor.pause(at));
         self.busy_since.iter_mut().for_each(|since| visitor.pause(since));
         self.concurrency.visit(visitor);
-        for (poll_at, until) in self.handing_over.values_mut().filter_map(|over| over.released.as_mut()) {
+        for (poll_at, until) in self.handing_over.values_mut().filter_map(|handoff| handoff.released.as_mut()) {
             [poll_at, until].into_iter().for_each(|at| visitor.pause(at));
         }
         self.table.visit(&mut OfKernel(visitor, Duration::ZERO));
@@ -69,7 +69,7 @@ impl Peer {
         if let Some(peer_feed) = &mut self.peer_feed {
             peer_feed.visit(visitor);
         }
-        visitor.pause(&mut self.asked_at);
+        visitor.pause(&mut self.polled_at);
         if let Some(rhythm) = &mut self.rhythm {
             rhythm.visit(visitor);
         }

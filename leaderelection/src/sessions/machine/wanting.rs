@@ -52,11 +52,11 @@ impl Member {
         if lock.must_read && matters {
             return Some(Want::Read);
         }
-        if let Some(at) = self.taker_is_due(id) {
+        if let Some(at) = self.taker_poll_at(id) {
             return Some(Want::FindTaker(at));
         }
         match &lock.phase {
-            Phase::Ending(ending) if is_ours && ending.is_release() => Some(Want::Release),
+            Phase::Ending(ending) if is_ours && ending.is_releasing() => Some(Want::Release),
             // No term leads with this record: it belongs to an ended one, or was committed late.
             Phase::Idle | Phase::Competing if is_ours && !works => Some(Want::Release),
             // Rule 8: while abandoned work of an earlier term runs, no other term begins.
@@ -77,7 +77,7 @@ impl Member {
             Want::FindTaker(at) => at,
             Want::Take => self.takeover_rank(id, lock).at,
             // Only writes have to wait. If reads waited, too, a free lock would be noticed too late.
-            Want::Read if !lock.read_failed => self.poll_at(now, id, lock),
+            Want::Read if !lock.read_failed => self.next_read_at(now, id, lock),
             Want::Read | Want::Release => lock.not_before,
         };
         // Requests about a lock without a leader go first. After the end of a session, thousands of other reads may be waiting.
@@ -93,7 +93,7 @@ impl Member {
     }
 
     /// Why a term begins, given what was known of the lock.
-    pub(super) fn reason(&self, id: LockId) -> BeginReason {
+    pub(super) fn begin_reason(&self, id: LockId) -> BeginReason {
         self.lock(id).and_then(|lock| self.acquire_reason(id, lock)).unwrap_or(BeginReason::Released)
     }
 }

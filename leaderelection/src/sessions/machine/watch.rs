@@ -55,14 +55,14 @@ impl Member {
             return self.housekeeping.set(Housekeeping::Sessions, now + pause);
         };
         for (id, version) in page.listed {
-            let is_junk = self.junk.get(&id) == Some(&version);
+            let is_known_unreadable = self.unreadable_objects.get(&id) == Some(&version);
             // If a lock names the session of such an object, the object is read again.
-            if is_junk && self.peers.get(&id).is_none_or(|(session, _)| session.is_over()) {
+            if is_known_unreadable && self.peers.get(&id).is_none_or(|(session, _)| session.is_over()) {
                 self.listed_sessions.insert(id);
             } else if self.own.as_ref().is_none_or(|own| own.id != id) {
                 self.discover_session(now, &id, None);
                 match version {
-                    Some(version) => self.saw_version(now, &id, &version, jitter),
+                    Some(version) => self.observe_version(now, &id, &version, jitter),
                     // Only a read shows the version, unless messages postpone reads.
                     None if self.peers.get(&id).is_some_and(|(_, peer)| peer.suppresses_polls()) => {}
                     None => self.read_soon(now, &id),
@@ -99,7 +99,7 @@ impl Member {
 
     /// Takes the version of a session's object from a listing. Some stores return versions in another form in listings than in reads,
     /// so a listing is compared only with the last listing (rule S3).
-    fn saw_version(&mut self, now: LocalInstant, id: &SessionId, version: &Version, jitter: Jitter) {
+    fn observe_version(&mut self, now: LocalInstant, id: &SessionId, version: &Version, jitter: Jitter) {
         let scan_interval = self.rules.scan_interval;
         let (spread, lists) = (jitter.of(self.rules.election.pace().longest_spread()), self.lists_instead_of_reading());
         let before = self.peers.get(id).and_then(|(session, _)| session.listed().cloned());
@@ -115,11 +115,11 @@ impl Member {
         } else if found == Some(version) || before.as_ref() == Some(version) {
             // A session that is not renewed may have ended, whatever its messages say.
             if found.is_none() || peer.is_unread || suppresses_polls && now > peer.changed_at + patience {
-                peer.doubt(now);
+                peer.poll_at_once(now);
             }
         } else if found.is_none() || peer.is_unread || lists || suppresses_polls {
             let is_renewal = before.is_some() && found.is_some();
-            peer.renews |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
+            peer.renews_our_identity |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
             (peer.changed_at, peer.spread, peer.is_unread) = (now, spread, true);
             let is_known = found.is_some() && peer.identity.is_some();
             peer.poll_at = if is_known { peer.poll_at } else { now };
@@ -173,16 +173,16 @@ impl Member {
     pub(super) fn attend_to(&mut self, now: LocalInstant, id: &SessionId, draw: &mut impl SessionEntropy) {
         let Some((session, peer)) = self.peers.get(id) else { return };
         let (is_over, is_missing, is_named) = (session.is_over(), session.is_missing(), !peer.holds.is_empty());
-        let ends = peer.may_be_ended() && peer.ends_at(session).is_some_and(|at| at <= now);
-        if ends && is_missing && !is_named && !is_over {
+        let is_end_due = peer.may_be_ended() && peer.ends_at(session).is_some_and(|at| at <= now);
+        if is_end_due && is_missing && !is_named && !is_over {
             return self.forget(now, id);
         }
         let request = if is_over {
             let Ok(version) = self.peers.may_delete(id) else { return };
             PeerRequest::Delete(version.clone())
-        } else if let (true, Ok(permit)) = (ends, self.peers.may_end(now, id)) {
+        } else if let (true, Ok(permit)) = (is_end_due, self.peers.may_end(now, id)) {
             let stamp = draw.stamp();
-            let record = peer::end(permit.replaces(), stamp.clone());
+            let record = peer::ending_record(permit.replaces(), stamp.clone());
             PeerRequest::End(Write::of_session(permit.write(|| stamp.write_id, record), Purpose::Release))
         } else if self.peers.begin_read(now, id).is_ok() {
             PeerRequest::Read
@@ -190,7 +190,7 @@ impl Member {
             return;
         };
         let Some((_, peer)) = self.peers.get_mut(id) else { return };
-        (peer.in_flight, peer.asked_at) = (true, now);
+        (peer.in_flight, peer.polled_at) = (true, now);
         if let Some(peer_feed) = peer.peer_feed.as_mut().filter(|_| request == PeerRequest::Read) {
             peer_feed.asked();
         }
@@ -215,10 +215,10 @@ impl Member {
                 self.peers.end_answered(id, Some(version));
                 return self.on_peer_ended(now, id);
             }
-            Answer::Read(Ok(Some(found))) => self.saw_peer(now, id, found, jitter),
-            Answer::Read(Ok(None)) => self.saw_no_record(now, id, false, jitter),
+            Answer::Read(Ok(Some(found))) => self.observe_peer(now, id, found, jitter),
+            Answer::Read(Ok(None)) => self.observe_no_record(now, id, false, jitter),
             Answer::Read(Err(Failure { kind: StoreErrorKind::Unreadable, .. })) => {
-                self.saw_no_record(now, id, true, jitter);
+                self.observe_no_record(now, id, true, jitter);
             }
             // A failure shows neither a renewal nor a missing object, so the wait of rule S4 continues.
             Answer::Read(Err(Failure { kind, .. })) => {
@@ -266,7 +266,7 @@ impl Member {
     }
 
     /// Takes a read of a session's record.
-    fn saw_peer(&mut self, now: LocalInstant, id: &SessionId, found: VersionedRecord, jitter: Jitter) {
+    fn observe_peer(&mut self, now: LocalInstant, id: &SessionId, found: VersionedRecord, jitter: Jitter) {
         let spread = jitter.of(self.rules.election.pace().longest_spread());
         let (retry, scan_interval) = (self.rules.election.retry_period, self.rules.scan_interval);
         let lists = self.lists_instead_of_reading();
@@ -278,7 +278,7 @@ impl Member {
         let is_same = session.found().is_some_and(|found| found.version == version);
         self.peers.read_answered(now, id, Ok(Some(Versioned { record: Arc::clone(&record), version })));
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
-        let rhythm = Rhythm::after_poll(peer.rhythm.as_ref(), peer.asked_at, !is_same || peer.is_unread, retry);
+        let rhythm = Rhythm::after_poll(peer.rhythm.as_ref(), peer.polled_at, !is_same || peer.is_unread, retry);
         // If an earlier read is needed, a listing will show that.
         peer.poll_at = if lists { now + scan_interval } else { rhythm.next_poll(retry) };
         peer.rhythm = Some(rhythm);
@@ -291,16 +291,16 @@ impl Member {
         let (is_new, released_before) = (peer.identity.is_none(), peer.released);
         let lease = self.rules.election.lease_duration;
         let lived = peer::lived(&record).min(lease);
-        let is_found = peer.describe(&rules.election, &record);
+        let is_found = peer.learn_from(&rules.election, &record);
         if peer.compare(Some(&record), is_same) {
             peer.confirm(now, scan_interval);
         }
-        peer.released = peer::released(&record);
+        peer.released = peer::release_count(&record);
         let releases = if is_new { 0 } else { peer.released.abs_diff(released_before) };
-        let let_go = peer::released_locks(&record);
+        let released_locks = peer::released_locks(&record);
         if !is_same {
             if !std::mem::take(&mut peer.is_unread) || !had_record {
-                peer.renews |= had_record && peer.identity.as_ref() == Some(&self.identity);
+                peer.renews_our_identity |= had_record && peer.identity.as_ref() == Some(&self.identity);
                 peer.spread = spread;
             }
             peer.changed_at = session.expires_at().map_or(now, |at| at - session.lease_duration());
@@ -325,7 +325,7 @@ impl Member {
             }
         }
         if releases > 0 {
-            self.poll_released(now, id, releases, &let_go);
+            self.poll_released(now, id, releases, &released_locks);
         }
         self.report_duplicate(id);
     }
@@ -335,7 +335,7 @@ impl Member {
         // A late renewal of an earlier session of this process is not a duplicate identity.
         let is_past = self.past.contains(id);
         let Some((_, peer)) = self.peers.get_mut(id) else { return };
-        let is_duplicate = peer.renews && !is_past;
+        let is_duplicate = peer.renews_our_identity && !is_past;
         if is_duplicate && !std::mem::replace(&mut peer.duplicate_reported, true) {
             self.emit(Fact::DuplicateIdentity { session: id.clone() });
         }
@@ -349,7 +349,7 @@ impl Member {
         self.emit(Fact::PeerEnded { session: id.clone() });
         for lock in held {
             self.announce(LockId(lock), None);
-            self.freed(now, LockId(lock));
+            self.begin_waits(now, LockId(lock));
         }
         if let Some(identity) = identity {
             self.stop_waiting_for(now, &identity);
