@@ -137,8 +137,8 @@ impl Driver {
             // Dropped work ends when the runtime next runs its task. Wait for that here: after a freeze, the deadline to abandon the work
             // may be over, too, and then the next event would abandon the work.
             run.dropped_work.wait_until_run().await;
-            // A single attempt ends with the command to stop, not with a return: if its write has no answer, it may have won the lease. The
-            // machine then reads, and releases the lease if so configured.
+            // A single attempt ends with the command to stop, not with a return: if the outcome of its write is unknown (rule 6), it may
+            // have won the lease. The machine then reads, and releases the lease if so configured.
             event = if run.has_made_its_attempt() {
                 run.told_to_stop = true;
                 Event::Input(Input::Command(Command::Stop))
@@ -176,14 +176,14 @@ impl Driver {
     /// Sleeps until the machine wants a tick, and returns the time.
     async fn sleep(&self) -> LocalInstant {
         match self.election.wake_at() {
-            // Dereferenced, because the `Clock` of an `Arc` would box the sleep a second time.
+            // Dereferenced, because the `Clock` impl of `Arc` would box the sleep a second time.
             Some(wake_at) => (*self.config.basics.clock).sleep_until(wake_at).await,
             None => std::future::pending().await,
         }
     }
 
-    /// Takes one step of the machine, with one reading of the clock, and carries out all effects of that step. For a tick,
-    /// this is the reading with which the sleep ended.
+    /// Takes one step of the machine, with one reading of the clock, and carries out all effects of that step. For a tick, this is the
+    /// reading with which the sleep ended. An extension of a closed window takes a further step.
     fn step(&mut self, event: Event, run: &mut Run) {
         let mut now = if let Event::Tick(now) = event { now } else { self.config.basics.clock.now() };
         match event {

@@ -147,7 +147,8 @@ impl StatusWriter {
         });
     }
 
-    /// Returns `true` if a person probably has to fix something: the error is permanent, or the lock was never read.
+    /// Returns `true` if a person probably has to fix something: the error is permanent, or no record of the lock is known. Then the lock
+    /// was never read, or the last read found no object.
     pub(crate) fn needs_a_person(&self, error: &RecordedError) -> bool {
         error.is_permanent() || self.0.read().sighting.is_none()
     }
@@ -284,8 +285,8 @@ impl LeaderHandle {
         self.status.read().history.to_vec()
     }
 
-    /// The last error between the elector and its lock; `None` if no error has happened. If the error is older than
-    /// [`ObservedLease::checked_for`], a later request has succeeded.
+    /// The last error between the elector and its lock; `None` if no error has happened. If its [`age`](LastError::age) is greater than
+    /// [`ObservedLease::checked_for`], the store has answered a later request.
     #[must_use]
     pub fn last_error(&self) -> Option<LastError> {
         self.status().last_error

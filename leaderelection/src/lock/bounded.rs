@@ -184,8 +184,8 @@ pub fn is_given_up() -> bool {
     IS_DROPPING_TIMED_OUT.get()
 }
 
-/// Keeps [`IS_DROPPING_TIMED_OUT`] set from a timeout until the request has been dropped. A limit that an outer limit
-/// drops has not timed out itself, so it leaves the flag as the outer one has set it.
+/// Keeps [`IS_DROPPING_TIMED_OUT`] set from a timeout until the request has been dropped. If an outer limit times out, the request that it
+/// drops may contain inner limits. These have not timed out, so they leave the flag as the outer limit has set it.
 struct DroppingTimedOut(bool);
 
 impl DroppingTimedOut {
@@ -256,8 +256,8 @@ pub struct NoAnswer {
 
 /// A lock or a store with a [`TimeLimit`] on every call.
 ///
-/// A call that takes longer fails with [`StoreErrorKind::Ambiguous`], because it may still take effect. The error of a
-/// lock has a [`NoAnswer`] as its source. The error of a store has its text.
+/// A call that takes longer fails with [`StoreErrorKind::Ambiguous`], because it may still take effect. The error of a lock has a
+/// [`NoAnswer`] as its source. The error of a store only contains the text of the `NoAnswer`.
 ///
 /// ```
 /// use std::time::Duration;
