@@ -21,8 +21,8 @@ pub(crate) type Work = Pin<Box<dyn Future<Output = Done> + Send>>;
 /// Starts the work of one term.
 pub(crate) type Start = Box<dyn FnOnce(Leadership) -> Work + Send>;
 pub(crate) type OnStart = dyn Fn(Leadership) -> Work + Send + Sync;
-/// Called with the ended term.
-pub(crate) type OnStop = dyn Fn(&Leadership) + Send + Sync;
+/// Called with the ended term, and the error with which its work failed.
+pub(crate) type OnStop = dyn Fn(&Leadership, Option<&str>) + Send + Sync;
 pub(crate) type OnNewLeader = dyn Fn(&str) + Send + Sync;
 
 /// The functions that an elector calls, client-go's `LeaderCallbacks`. All are optional.
@@ -91,7 +91,7 @@ impl LeaderCallbacks {
     /// If the work does not end even when it is dropped, the function is called when the lease is about to expire. A
     /// process that must not outlive its lease can then exit. Keep the function short: it runs on a runtime thread.
     pub fn on_stop_leading(mut self, stopped: impl Fn() + Send + Sync + 'static) -> Self {
-        self.on_stop_leading = Some(Arc::new(move |_| stopped()));
+        self.on_stop_leading = Some(Arc::new(move |_, _| stopped()));
         self
     }
 
@@ -133,22 +133,27 @@ impl LeaderCallbacks {
             return self.on_stop_leading.clone();
         }
         let stopped = self.on_stop_leading.clone();
-        Some(Arc::new(move |leadership| {
+        Some(Arc::new(move |leadership, error| {
             if let Some(stopped) = &stopped {
                 // If the program's function panics, the process must exit all the same.
-                let _ = catch_unwind(AssertUnwindSafe(|| stopped(leadership)));
+                let _ = catch_unwind(AssertUnwindSafe(|| stopped(leadership, error)));
             }
             match leadership.end_reason() {
                 None | Some(TermEndReason::Cancelled | TermEndReason::WorkFinished) => {}
                 Some(reason) => {
                     let fencing_token = u64::from(leadership.fencing_token());
+                    // With the error, because the process may exit before standard error has the line that names it.
+                    let reason = match error {
+                        Some(error) if *reason == TermEndReason::WorkFailed => format!("{reason}: {error}"),
+                        _ => reason.to_string(),
+                    };
                     // If the log blocks or panics, the process must exit all the same.
                     let _ = std::thread::Builder::new().spawn(|| {
                         std::thread::sleep(LAST_LINE_TIMEOUT);
                         std::process::exit(1)
                     });
                     let _ = catch_unwind(AssertUnwindSafe(|| {
-                        tracing::error!(fencing_token, %reason, "leadership is lost, and the process ends");
+                        tracing::error!(fencing_token, reason, "leadership is lost, and the process ends");
                         last_resort::tell_now("leadership is lost, and the process ends", reason);
                     }));
                     std::process::exit(1);

@@ -97,9 +97,9 @@ impl OpenTerm {
         progress.end_pending.take().map(Input::WorkEnded)
     }
 
-    /// Takes the error with which the work failed.
-    pub(crate) fn take_error(&self) -> Option<String> {
-        self.end.progress.lock().error.take()
+    /// The error with which the work failed.
+    pub(crate) fn error(&self) -> Option<String> {
+        self.end.progress.lock().error.clone()
     }
 
     /// Ends leadership, and tells the work to stop, without waiting for that. If the work has already ended, calls `on_stop_leading`.
@@ -223,7 +223,7 @@ struct Progress {
     gone: bool,
     /// The end of the work, until the elector takes it.
     end_pending: Option<WorkEnd>,
-    /// The error with which the work failed, until the elector takes it.
+    /// The error with which the work failed.
     error: Option<String>,
 }
 
@@ -276,7 +276,7 @@ impl TermEnd {
         if std::mem::replace(&mut progress.concluded, true) {
             return;
         }
-        let (begun, ended) = (progress.begun, progress.ended);
+        let (begun, ended, error) = (progress.begun, progress.ended, progress.error.clone());
         drop(progress);
         // Leadership ends before the callback. If the work panicked, nothing else has closed the window yet.
         self.leadership.close(match ended {
@@ -284,7 +284,9 @@ impl TermEnd {
             _ => TermEndReason::Cancelled,
         });
         let on_stop = self.on_stop.as_ref().filter(|_| begun);
-        if on_stop.is_some_and(|on_stop| catch_unwind(AssertUnwindSafe(|| on_stop(&self.leadership))).is_err()) {
+        if on_stop.is_some_and(|on_stop| {
+            catch_unwind(AssertUnwindSafe(|| on_stop(&self.leadership, error.as_deref()))).is_err()
+        }) {
             tracing::error!("on_stop_leading panicked; the election continues");
         }
     }

@@ -80,7 +80,7 @@ impl TermRunner {
         let input = open.next_event()?;
         if let Input::WorkEnded(end) = input {
             // Reported now, so that the log shows what went wrong with the work before it shows the end of the term.
-            self.report.work_ended(end, open.take_error().as_deref());
+            self.report.work_ended(end, open.error().as_deref());
         }
         Some(input)
     }

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::pending;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -15,6 +16,9 @@ use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
 use crate::support::{Journal, LEASE, RETRY, TestLock, builder, elector, logged, stored};
+
+/// Set in the process that a test starts.
+const EXITS: &str = "LEADERELECTION_TEST_EXITS";
 
 /// An error with a cause.
 fn cannot_begin() -> LockError {
@@ -59,6 +63,23 @@ fn the_error_is_logged_once_with_its_causes() {
     }
     let told = logged(Level::INFO, run);
     assert!(told.iter().any(|line| line.contains("stopped leading") && line.contains("the leader's work failed")));
+}
+
+#[test]
+fn the_last_line_of_a_process_that_exits_on_loss_has_the_error() {
+    if std::env::var_os(EXITS).is_some() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build().unwrap();
+        let callbacks = failing(&Journal::default()).exit_on_loss();
+        let _ = runtime.block_on(elector(TestLock::new(&MemoryStore::new(), "a"), callbacks).run(pending()));
+        return;
+    }
+    let mut process = Command::new(std::env::current_exe().unwrap());
+    process.args(["--exact", "work_failed::the_last_line_of_a_process_that_exits_on_loss_has_the_error"]);
+    let ended = process.env(EXITS, "1").output().unwrap();
+    let told = String::from_utf8(ended.stderr).unwrap();
+    let last =
+        "leadership is lost, and the process ends: the leader's work failed: cannot open the queue: no such queue";
+    assert!(ended.status.code() == Some(1) && told.lines().any(|line| line.ends_with(last)), "{told}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -29,7 +29,7 @@ mod config {
         use crate::leadership::Leadership;
 
         pub(crate) type Start = Box<dyn FnOnce(Leadership) -> Pin<Box<dyn Future<Output = Done> + Send>> + Send>;
-        pub(crate) type OnStop = dyn Fn(&Leadership) + Send + Sync;
+        pub(crate) type OnStop = dyn Fn(&Leadership, Option<&str>) + Send + Sync;
     }
     pub(crate) mod work_outcome {
         use crate::election::WorkEnd;

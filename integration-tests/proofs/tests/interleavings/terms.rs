@@ -26,7 +26,7 @@ impl Stage {
             begins.fetch_add(1, Ordering::SeqCst);
             Box::pin(async { Done { end: WorkEnd::Complete, error: None } }) as _
         });
-        let on_stop = std::sync::Arc::new(move |_: &Leadership| {
+        let on_stop = std::sync::Arc::new(move |_: &Leadership, _: Option<&str>| {
             assert!(!view.is_valid(), "on_stop_leading is called during the term");
             stopped.fetch_add(1, Ordering::SeqCst);
         });
