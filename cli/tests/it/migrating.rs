@@ -2,6 +2,7 @@
 //! `after.rs` from that of `before.rs`, and the commands of the page roll it out beside old replicas, and back.
 
 use std::fs;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -22,6 +23,15 @@ fn blocks(page: &str, language: &str) -> Vec<String> {
     blocks.map(|block| block.split_once("\n```").unwrap().0.to_owned() + "\n").collect()
 }
 
+/// The place of lines in a program, among which `…` stands for any others.
+fn place(program: &str, lines: &str) -> Range<usize> {
+    let (first, last) = lines.split_once("…\n").unwrap_or((lines, ""));
+    assert_eq!(program.matches(first).count(), 1, "the page changes what is not there once:\n{first}");
+    let start = program.find(first).unwrap();
+    let rest = start + first.len();
+    start..rest + program[rest..].find(last).expect(last) + last.len()
+}
+
 /// A program after the changes of a page.
 fn changed(program: &str, page: &str) -> String {
     let diffs = blocks(page, "diff").concat();
@@ -32,8 +42,7 @@ fn changed(program: &str, page: &str) -> String {
             lines.map(|line| line.get(1..).unwrap_or_default().to_owned() + "\n").collect::<String>()
         };
         let (old, new) = (side('+'), side('-'));
-        assert_eq!(changed.matches(&old).count(), 1, "the page changes what is not there once:\n{old}");
-        changed = changed.replace(&old, &new);
+        changed.replace_range(place(&changed, &old), &new);
     }
     changed
 }

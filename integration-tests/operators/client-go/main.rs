@@ -1,15 +1,14 @@
 //! The operator of comparison/drivers/go/small-operator: every second, the leader writes its name into a ConfigMap.
 
+mod work; // Yours, with `reconcile`.
+
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Patch, PatchParams};
-use kube::{Api, Client};
+use kube::Client;
 use leaderelection::{
     DefaultLeaderElector, Elector, LeaderCallbacks, LeaderElectionConfig, Leadership, shutdown_signal,
 };
 use leaderelection_kubernetes::{KubernetesLeaseLock, LeaseLocation};
-use serde_json::json;
 use tokio::time::sleep;
 
 #[tokio::main]
@@ -31,20 +30,14 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn run(client: Client, pod: String, leadership: Leadership) -> kube::Result<()> {
+async fn run(client: Client, pod: String, leadership: Leadership) {
     while leadership.is_valid() {
-        reconcile(&client, &pod).await?;
+        if let Err(error) = work::reconcile(&client, &pod).await {
+            eprintln!("{error}");
+        }
         tokio::select! {
             _ = leadership.lost() => {}
             () = sleep(Duration::from_secs(1)) => {}
         }
     }
-    Ok(())
-}
-
-async fn reconcile(client: &Client, pod: &str) -> kube::Result<()> {
-    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "default");
-    let patch = Patch::Merge(json!({"data": {"reconciled-by": pod}}));
-    maps.patch("operator", &PatchParams::default(), &patch).await?;
-    Ok(())
 }

@@ -10,7 +10,6 @@ use leaderelection::{
 };
 use leaderelection_kubernetes::{KubernetesLeaseLock, LeaseLocation};
 use serde_json::json;
-use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 #[tokio::main]
@@ -31,20 +30,15 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn lead(client: Client, pod: String, leadership: Leadership) -> anyhow::Result<()> {
-    let mut controllers = JoinSet::new();
-    for map in ["operator", "status"] {
-        controllers.spawn(controller(client.clone(), pod.clone(), map, leadership.clone()));
-    }
-    while let Some(ended) = controllers.join_next().await {
-        ended??;
-    }
+async fn lead(client: Client, pod: String, leadership: Leadership) -> kube::Result<()> {
+    let controller = |map| controller(&client, &pod, map, &leadership);
+    tokio::try_join!(controller("operator"), controller("status"))?;
     Ok(())
 }
 
-async fn controller(client: Client, pod: String, map: &str, leadership: Leadership) -> kube::Result<()> {
+async fn controller(client: &Client, pod: &str, map: &str, leadership: &Leadership) -> kube::Result<()> {
     while leadership.is_valid() {
-        reconcile(&client, &pod, map).await?;
+        reconcile(client, pod, map).await?;
         tokio::select! {
             _ = leadership.lost() => {}
             () = sleep(Duration::from_secs(1)) => {}
