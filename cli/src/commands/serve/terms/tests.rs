@@ -30,7 +30,7 @@ async fn a_local_term_has_its_token_and_the_reason_for_its_end() {
             .collect();
         assert_eq!(seen.len(), 1, "{terms:?}");
         assert_eq!((seen[0].0, seen[0].1), ("alpha", Some(token.into())), "{terms:?}");
-        assert!(seen[0].2.as_ref().is_some_and(|reason| reason.contains("cancelled")), "{terms:?}");
+        assert!(seen[0].2.as_ref().is_some_and(|reason| reason.contains("told to stop")), "{terms:?}");
         assert!(terms[0].until().is_some());
     }
 }
