@@ -142,7 +142,7 @@ async fn replicas_elect_on_a_lease() {
         let all = events.all();
         let of = |what: &str| all.iter().filter(|event| event["message"].to_string().contains(what)).count();
         // The second replica was killed, and the third one leads.
-        (of("became leader") == 3 && of("stopped leading: cancelled") == 1).then_some(())
+        (of("became leader") == 3 && of("stopped leading: the candidate was told to stop") == 1).then_some(())
     };
     timeout(PATIENCE, cluster.api.events.when(is_told)).await.expect("the Events of all terms");
 }
