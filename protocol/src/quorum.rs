@@ -5,9 +5,9 @@
 //! the parts into one record with one version. The lease applies its rules to these unchanged. The quorum has no clock and ends no term.
 //!
 //! ```text
-//!   Lease -- Write --> plan -- Plan --> Put, Put, Put --> the parts
-//!         <- version -- wrote <-- Plan <-- their answers <--+
-//!         <- Versioned -- polled <-- ObservedParts <-- their answers <-- reads
+//!   a write:      Write -> plan() -> Plan -> Put, Put, Put -> the parts
+//!   its answers:  the Plan, which has taken them -> wrote() -> the version of the whole, for the lease
+//!   a poll:       ObservedParts, the answers to its reads -> polled() -> Versioned, for the lease
 //! ```
 //!
 //! - A *copy* is the record in one part. It is our *own* if this candidate wrote it, and not an earlier process with our identity.
@@ -44,8 +44,8 @@
 //! - Use one [`Quorum`] for one lease, and give the lease the answer to its write before the next poll.
 //! - Send each put once, and hand in its answer for its own plan and part. To repeat a failed put, call [`Plan::send_again`] before
 //!   [`Plan::answered`] takes the failure, which may end the plan.
-//! - Hand in each *late* answer, one that comes after the write was committed in q other parts, together with the record of the write that
-//!   caused its put or read ([`Quorum::observe_part`]).
+//! - An answer is *late* if it comes after the write was committed in q other parts: the answer to a put that was still open or unsent, or
+//!   to a read of [`Quorum::unread`]. Hand it in with [`Quorum::observe_part`], together with the record of the write.
 
 mod background;
 mod plan;
@@ -60,7 +60,7 @@ use crate::record::{InParts, Record, Versioned, is_same_write};
 
 pub use plan::{Failed, Plan, Put, Unplanned};
 
-/// A part whose token is more than this above those of q others is not free (M5). Failed acquisitions never raise a token so far.
+/// A part is not free if its token exceeds those of q others by more than this (M5). Failed acquisitions never raise a token by so much.
 const MAX_TOKEN_GAP: u64 = 1 << 20;
 
 /// The number of a part. Every candidate takes the parts in this order (M2).
@@ -114,7 +114,7 @@ pub struct TooFew;
 
 /// What a poll means: the first of these cases that fits. [`Quorum::verdict`] shows by examples why they have this order.
 ///
-/// The parts that fulfil the condition in bold count, unless the text after it says otherwise. `Free` and `Blocked` show a record that is
+/// A part counts if it fulfils the condition in bold, unless the text after it says otherwise. `Free` and `Blocked` show a record that is
 /// in no part. Its id belongs to no write, and differs for each version, so the lease takes it for a new write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
@@ -181,8 +181,8 @@ struct KnownPart<R: InParts> {
     version: Option<R::Version>,
     /// `true` if the part counts, so a takeover may replace it.
     counts: bool,
-    /// The copy. It is kept only if it is needed later: if the part does not count, a leader compares its token with that of the term
-    /// (M10); if nobody holds the part, a release that is tried again may find itself there, and skips the part (M6).
+    /// The copy, kept only if it is needed later. In a part that does not count, a leader compares its token with that of the term (M10).
+    /// In a part that nobody holds, it may be an earlier attempt of our release; the next attempt then skips the part (M6).
     kept_copy: Option<Arc<R>>,
 }
 
@@ -263,15 +263,15 @@ impl<R: InParts> Quorum<R> {
         if let (Verdict::Same, Some(shown)) = (verdict, &self.shown) {
             return Ok((Some(shown.found.clone()), age));
         }
-        // M5: after `Free` and `Blocked`, a new term may begin, with a token above this one. The other cases show the token of a write, and
-        // must drop no part for its token. So for them this is the highest token of all.
+        // Parts above this token are dropped. M5: after `Free` and `Blocked`, the next term may get the token just above it. In the other
+        // cases, no part may be dropped because of its token, so this is the highest of all; the record shows that of its write.
         let highest = || observed.copies(&counted).map(Record::token).max();
         let token = match verdict {
             Verdict::Free | Verdict::Blocked => self.quorum_token(observed, counted.iter().copied()).or_else(highest),
             _ => observed.all_copies().map(Record::token).max(),
         };
-        // The order matters. M12 drops each part that has a job's mark which q parts lack, but only if q others remain. So the parts above
-        // the token are dropped before. The version comes after both, because it says which parts count.
+        // The order matters. M12 drops each part with a job's mark that q parts lack, but only if q parts still count after that, so the
+        // parts above the token must already be gone. The version comes last, because it says which parts count.
         counted.retain(|part| observed.copy(*part).is_none_or(|copy| Some(copy.token()) <= token));
         let marks = self.marks(observed, &mut counted);
         let known = self.known_parts(observed, verdict, &counted);
@@ -357,8 +357,8 @@ impl<R: InParts> Quorum<R> {
     fn going_on(&self, observed: &ObservedParts<'_, R>, shown: &ObservedWhole<R>) -> Option<BTreeSet<Part>> {
         let goes_on =
             |part: Part| shown.stays(part, observed) || observed.copy(part).is_some_and(|copy| self.is_own(copy));
-        // M10: a part behind the term is harmless, because it belongs to no other term that can lead. But if it was released with the
-        // term's token, an operator may have ended this term there. If a rival has rolled back its takeover there, it is harmless.
+        // M10: a part behind the term is harmless: it belongs to no other term that can lead. The exception is a release with the term's
+        // token, by which an operator may have ended this term. A rival's rollback looks the same except for its id, but is harmless.
         let may_lead = self.may_lead_with_some();
         let token = shown.record().token();
         let is_rolled_back = |copy: &R| copy.write_id().is_some_and(R::is_of_rollback);
@@ -379,8 +379,8 @@ impl<R: InParts> Quorum<R> {
         let holder = record.holder().filter(|holder| **holder != self.me)?;
         let is_theirs = |copy: &R| copy.holder() == Some(holder);
         let is_held = |part: Part| shown.stays(part, observed) && observed.copy(part).is_some_and(is_theirs);
-        // A release keeps the token. A rival's takeover that was rolled back may have the same token, but only in a part without a write of
-        // the holder's term, because a takeover has a higher token than the copy that it replaces. So the rollback has replaced no renewal.
+        // A release keeps the token. The rollback of a rival's takeover may match, too, but has replaced no renewal: a takeover has a
+        // higher token than the copy that it replaces, so this part had no write of the holder's term.
         let is_released = |copy: &R| copy.holder().is_none() && copy.token() == record.token();
         let those = self.enough(observed, |part| is_held(part) || observed.copy(part).is_some_and(is_released))?;
         observed.parts().any(is_held).then_some(those)
