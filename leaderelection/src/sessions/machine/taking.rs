@@ -40,12 +40,13 @@ impl Member {
                 return self.due_locks.set(id.0, at);
             }
             if let Some(lock) = self.lock_mut(id).filter(|lock| rank > 0 && !lock.has_read) {
-                // A read costs less than a write that fails, and also shows the holder.
+                // The members that go first have had their turn, so one of them has probably taken the lock. A read costs less than a
+                // write that fails, and also shows the holder.
                 (lock.has_read, want) = (true, Some(Want::Read));
             }
         }
         if let (Some(Want::Release), Some(lock)) = (&want, self.lock_mut(id)) {
-            // From now on the record belongs to an ended term, even if a read shows it again.
+            // The release names the next leader, and carries the job's mark. Both are added only now, because a read would replace them.
             lock.prepare_release();
             self.mark_job(id);
         }
@@ -106,8 +107,8 @@ impl Member {
                     // After any failure, the outcome is in doubt: even if a proxy rejected the write, or the answer was a conflict, the
                     // store may have committed it (rule 6).
                     lock.in_doubt |= is_take && is_of_open_session;
-                    // A rejected write is sent again without a read. While the lock is being released, a read comes first. That includes
-                    // a candidacy that was stopped while its take was in flight.
+                    // After a rejection, the write is sent again without a read, unless its session is over or the lock is being released.
+                    // The lock is also being released if the candidacy was stopped while its take was in flight.
                     let is_rejected = matches!(failure, StoreErrorKind::Rejected | StoreErrorKind::Fatal);
                     lock.must_read |= !is_rejected || !is_of_open_session || lock.is_being_released();
                 }
@@ -181,8 +182,8 @@ impl Member {
         if let Some(lock) = self.lock_mut(id) {
             lock.is_incompatible = false;
         }
-        // The wait of rule S5 assumes short listings. The leader may need three requests (a listing in flight, the next one, and a read),
-        // each as slow as this member's last listing.
+        // To notice that the object is gone, the leader may need three requests: the listing in flight, the next one, and a read. Rule
+        // S5's wait allows for short ones. If this member's last listing was long (else `listing_took` is zero), each may take as long.
         let further = self.listing_took * 3;
         match (self.table.view(id.0), self.locks.get_mut(id.0 as usize)) {
             (LockView::Absent(free_at), Some(lock)) if free_at > now => {
@@ -211,7 +212,7 @@ impl Member {
         let incompatible = IncompatibleRecord::of(&record, self.rules.election.service.as_deref()).filter(|_| !is_own);
         // If the lock named us and no work ran, we may have sent a release.
         let may_be_released = self.is_ours(id) && self.table.work_of(id.0).is_none();
-        // A refused object that can be read is a plain lease.
+        // A refused object that can be read is a plain lease, or has an incompatible record.
         let was_plain_lease = self.table.view(id.0) == LockView::Refused && self.table.version(id.0).is_some();
         match session.filter(|_| !is_own) {
             // Sessions of an incompatible configuration do not concern this member.
@@ -223,7 +224,7 @@ impl Member {
         self.hand_in(now, id, Ok(Some(found)));
         let Some(lock) = self.lock_mut(id) else { return };
         lock.is_exhausted = record.leader_transitions >= MAX_LEADER_TRANSITIONS;
-        // A leader that prefers itself counts as no preference: renewals keep the name, which would block the others after the term.
+        // A request that names the holder itself is ignored (rule S6). Otherwise, others would wait for that holder after its term.
         let preferred = record.prefers_other_than(&record.holder_identity).map(str::to_owned);
         let extras = Extras { unknown: kept_fields(&record), preferred, failbacks: record.failbacks };
         lock.extras = (extras != Extras::default()).then(|| Box::new(extras));
@@ -272,7 +273,7 @@ impl Member {
         self.lose(now, id, TermEndReason::of_loss(Some(&record)));
     }
 
-    /// Takes the commit of a write that takes the lock, if the answer came while the session that it names was open.
+    /// Handles the commit of a write that takes the lock. The session that the write names was still open when the answer came.
     fn on_taken(&mut self, now: LocalInstant, id: LockId, version: Version) {
         let reason = self.begin_reason(id);
         self.change_lock(id, |member| member.table.write_answered(id.0, Some(version)));
