@@ -108,10 +108,10 @@ impl OpenTerm {
         self.end.leadership.close(TermEndReason::Cancelled);
         let mut progress = self.end.progress.lock();
         progress.stopped = true;
-        let leaves = progress.leaves();
+        let status = progress.take_status_if_over();
         drop(progress);
         // The callback is the program's code, and must not run under the lock.
-        self.end.leave(leaves);
+        self.end.leave(status);
     }
 
     /// Drops the work when it next awaits. Work that a caller does is not dropped.
@@ -126,8 +126,8 @@ impl OpenTerm {
         self.end.finish();
     }
 
-    /// Returns the work for a later term, because the work may outlive its own term.
-    pub(crate) fn work(&self) -> PreviousWork {
+    /// Returns a view of this work, by which a later term can wait for its end: the work may outlive its own term.
+    pub(crate) fn as_earlier(&self) -> PreviousWork {
         PreviousWork(Some(Arc::clone(&self.end)))
     }
 }
@@ -156,7 +156,7 @@ impl TermGuard {
         &self.0.end.leadership
     }
 
-    /// Returns the work for a later term.
+    /// See [`OpenTerm::as_earlier`].
     pub(crate) fn as_earlier(&self) -> PreviousWork {
         PreviousWork(Some(Arc::clone(&self.0.end)))
     }
@@ -197,8 +197,9 @@ impl Drop for WorkGuard {
 /// | abandoned | `stopped`, `concluded`; `begun` if the work began | the work ends: over, without a second call of `on_stop_leading` |
 /// | over | `ended`, `concluded`, `gone` | none. `end_pending` stays until the elector takes it |
 ///
-/// `concluded` is set before `on_stop_leading` is called, so there is at most one call. `gone` is set once the work has ended, after
-/// that call, unless `abandon` makes the call.
+/// `concluded` is set before `on_stop_leading` is called, so there is at most one call. `gone` is set once the work has ended. If this end
+/// causes the call, `gone` is set after it. Otherwise, `stop` makes the call later, or `abandon` has made it before. There is no
+/// call if the work never began.
 struct TermEnd {
     leadership: Leadership,
     on_stop: Option<Arc<OnStop>>,
@@ -229,7 +230,7 @@ struct Progress {
 
 impl Progress {
     /// Takes the status if the term is to be removed from it. While the elector leads on after its work has ended, the term stays.
-    fn leaves(&mut self) -> Option<StatusWriter> {
+    fn take_status_if_over(&mut self) -> Option<StatusWriter> {
         let is_over = match self.ended {
             None => false,
             // A panic or a drop of the work ends the term, even if the machine has not handled it yet.
@@ -251,10 +252,10 @@ impl TermEnd {
     fn work_ended(&self, end: WorkEnd) {
         let mut progress = self.progress.lock();
         progress.ended = Some(end);
-        let leaves = progress.leaves();
+        let status = progress.take_status_if_over();
         drop(progress);
         // First, because this calls `on_stop_leading`, and once `gone` is set, the elector can release the lease.
-        self.leave(leaves);
+        self.leave(status);
         let mut progress = self.progress.lock();
         (progress.gone, progress.end_pending) = (true, Some(end));
         drop(progress);
@@ -262,8 +263,8 @@ impl TermEnd {
         self.gone.notify_waiters();
     }
 
-    /// Calls `on_stop_leading`, and removes the term from the status. Not earlier, so that the health check sees work that outlives its
-    /// lease.
+    /// Calls `on_stop_leading`, then removes the term from the status. Without a status, does nothing. The term is not removed while its
+    /// work runs, so that the health check sees work that outlives its lease.
     fn leave(&self, status: Option<StatusWriter>) {
         let Some(status) = status else { return };
         self.finish();
@@ -278,7 +279,7 @@ impl TermEnd {
         }
         let (begun, ended, error) = (progress.begun, progress.ended, progress.error.clone());
         drop(progress);
-        // Leadership ends before the callback. If the work panicked, nothing else has closed the window yet.
+        // Leadership ends before the callback. If the work panicked or was dropped, perhaps nothing else has closed the window yet.
         self.leadership.close(match ended {
             Some(WorkEnd::Panicked) => TermEndReason::WorkPanicked,
             _ => TermEndReason::Cancelled,

@@ -41,7 +41,7 @@ impl TermRunner {
         self.report.started(&leadership, reason);
         // Prepared for each term: if the window closes before the work begins, the candidacy has another term (rule 12).
         let open = OpenTerm::start(leadership, work.prepare(), on_stop, self.report.status().clone());
-        let work = open.work();
+        let work = open.as_earlier();
         self.open = Some(open);
         work
     }

@@ -55,7 +55,7 @@ fn the_elector_learns_of_the_end_of_the_work_after_on_stop_leading() {
         while !stage.asks() {
             loom::thread::yield_now();
         }
-        assert!(stage.term.work().has_ended());
+        assert!(stage.term.as_earlier().has_ended());
     });
 }
 
@@ -63,7 +63,7 @@ fn the_elector_learns_of_the_end_of_the_work_after_on_stop_leading() {
 fn on_stop_leading_follows_ended_work_before_the_next_term() {
     explore(|| {
         let stage = Stage::new();
-        let (work, begun, stops) = (stage.term.work(), Arc::clone(&stage.begun), Arc::clone(&stage.stops));
+        let (work, begun, stops) = (stage.term.as_earlier(), Arc::clone(&stage.begun), Arc::clone(&stage.stops));
         // The elector is dropped in the middle of the term.
         drop(stage.term);
         while !work.has_ended() {
@@ -80,7 +80,7 @@ fn abandoned_work_is_followed_by_one_on_stop_leading() {
         stage.term.stop();
         stage.term.drop_work();
         stage.term.abandon();
-        while !stage.term.work().has_ended() {
+        while !stage.term.as_earlier().has_ended() {
             loom::thread::yield_now();
         }
         // Work that was given up before it began does not begin.
