@@ -69,7 +69,7 @@ impl UnknownFields {
 
     /// Removes at least `excess` bytes of fields, the largest first. The field `kept` stays. Returns the names of the
     /// removed fields.
-    pub(super) fn shorten(&mut self, mut excess: usize, kept: &str) -> Vec<String> {
+    pub(super) fn remove_largest_except(&mut self, kept: &str, mut excess: usize) -> Vec<String> {
         let mut removed = Vec::new();
         while excess > 0 {
             let others = self.texts().filter(|(name, _)| *name != kept);
@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(all.size(), 75);
         assert_ne!(all, UnknownFields::default());
         for (excess, names) in [(0, &[][..]), (21, &["a"]), (22, &["a", "names"]), (1000, &["a", "names"])] {
-            assert_eq!(all.clone().shorten(excess, "kept"), names, "{excess}");
+            assert_eq!(all.clone().remove_largest_except("kept", excess), names, "{excess}");
         }
     }
 }

@@ -18,8 +18,9 @@ impl LeaderElectionRecord {
     /// Returns the record as one line of JSON, which every [`ConditionalStore`](crate::implement::ConditionalStore)
     /// accepts.
     ///
-    /// If the record would be larger than [`MAX_BODY_BYTES`], [unknown fields](Self::unknown) are left out, the largest
-    /// first. Otherwise nobody could take over a lock whose fields leave no room for the next holder's.
+    /// If the record would be larger than [`MAX_BODY_BYTES`], old job marks are left out, and then the largest of the
+    /// [unknown fields](Self::unknown), but never `completedJobs`. Otherwise nobody could take over a lock whose fields
+    /// leave no room for the next holder's.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let body = self.spell();
@@ -38,7 +39,7 @@ impl LeaderElectionRecord {
             self.forget_oldest_jobs();
         }
         let excess = self.spell().len().saturating_sub(MAX_BODY_BYTES);
-        self.unknown.shorten(excess, COMPLETED_JOBS)
+        self.unknown.remove_largest_except(COMPLETED_JOBS, excess)
     }
 
     /// Writes the record as JSON of any size.
@@ -74,7 +75,8 @@ impl LeaderElectionRecord {
         if self.failbacks > 0 {
             body.value(FAILBACKS, &self.failbacks);
         }
-        // An unknown field may have a known name and a value of another type, and a name may occur only once.
+        // If one of these four fields has a value that is not understood, reading keeps it among the unknown fields. It
+        // is written only if the record has no value of its own, because a name may occur only once.
         let is_written = |name: &str| match name {
             PEER => self.peer.is_some(),
             RANK => self.rank.is_some(),
@@ -170,7 +172,8 @@ fn spell_time(time: DateTime<Utc>) -> [u8; 29] {
     text
 }
 
-/// Spells a duration as Go does (`1m30s`), but in whole units below a second (`1500ms`, not `1.5s`).
+/// Spells a duration as Go does (`1m30s`), but without a decimal point: a fraction of a second is spelled in whole
+/// `ms`, `us` or `ns` (`1500ms`, not `1.5s`).
 pub(super) struct Spelled(pub(super) Duration);
 
 impl Spelled {
@@ -184,7 +187,8 @@ impl Spelled {
             nanos if nanos % 1_000 == 0 => ("us", 1_000),
             _ => ("ns", 1),
         };
-        // Readers count nanoseconds in 64 bits, so a longer duration is spelled as two numbers.
+        // Readers convert each number of `ms`, `us` or `ns` to nanoseconds in 64 bits. If all of the duration would
+        // overflow, its whole seconds are a number of their own.
         match u64::try_from(duration.as_nanos()) {
             Ok(total) => skip_zeros([(0, ""), (0, ""), (total / size, unit)]),
             Err(_) => skip_zeros([(0, ""), (seconds, "s"), (u64::from(nanos) / size, unit)]),
