@@ -87,7 +87,8 @@ impl Leadership {
 
     /// Completes when the term is over, and returns the reason. Cancellation safe.
     ///
-    /// This future completes only while the elector is polled. [`is_valid`](Self::is_valid) does not depend on that.
+    /// If the window expires, this future completes only while the elector is polled. [`is_valid`](Self::is_valid) does
+    /// not depend on that.
     ///
     /// ```
     /// use leaderelection::{LeaderCallbacks, TermEndReason};
@@ -148,8 +149,8 @@ impl Leadership {
     #[must_use]
     pub fn cancellation_token(&self) -> CancellationToken {
         let token = self.term.token.get_or_init(CancellationToken::new).child_token();
-        // The term may have ended before the token was created. This check misses no end, because the reason is set before the token is
-        // cancelled.
+        // If the term ended before the token was stored, nobody else cancels it. If the term ends later, `notify_lost` sets the reason and
+        // then reads the token. Here, the token is stored first. So this check sees the reason, or `notify_lost` sees the token.
         if self.term.ended.get().is_some() {
             token.cancel();
         }
@@ -160,7 +161,7 @@ impl Leadership {
     /// [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history), which keeps its first 1,024 characters. Only the first result of
     /// a term counts, and only before the term ends.
     pub fn report_result(&self, result: impl Into<String>) {
-        // Setting it fails for a second result, from work that continues after its end.
+        // This fails if a result is already set. The first one stays.
         let _ = self.term.result.set(result.into().into_boxed_str());
     }
 
