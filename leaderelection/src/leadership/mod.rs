@@ -33,7 +33,7 @@ struct TermState {
     window: Window,
     /// Notified when `ended` is set.
     lost: Notify,
-    /// The token that is cancelled when the term ends, if anyone has asked for one.
+    /// The token that is cancelled when the term ends; created by whoever needs it first.
     token: OnceLock<CancellationToken>,
     listener: Weak<dyn TermListener>,
     /// The result that the work has reported, if any.
@@ -148,13 +148,7 @@ impl Leadership {
     /// Returns a token that is cancelled when the term is over. Cancelling the token has no effect on the term.
     #[must_use]
     pub fn cancellation_token(&self) -> CancellationToken {
-        let token = self.term.token.get_or_init(CancellationToken::new).child_token();
-        // If the term ended before the token was stored, nobody else cancels it. If the term ends later, `notify_lost` sets the reason and
-        // then reads the token. Here, the token is stored first. So this check sees the reason, or `notify_lost` sees the token.
-        if self.term.ended.get().is_some() {
-            token.cancel();
-        }
-        token
+        self.term.token.get_or_init(CancellationToken::new).child_token()
     }
 
     /// Records the result of the work, such as `exit code 0`, in the history of
@@ -215,9 +209,9 @@ impl Leadership {
     fn notify_lost(&self, reason: TermEndReason) {
         self.term.ended.get_or_init(|| Box::new(reason));
         self.term.lost.notify_waiters();
-        if let Some(token) = self.term.token.get() {
-            token.cancel();
-        }
+        // Created here if there is none. If this only looked for a token, another thread could create one and look for the reason of the
+        // end at the same time, and each could miss what the other has just stored.
+        self.term.token.get_or_init(CancellationToken::new).cancel();
     }
 
     /// The moment at which the last renewal was sent.
