@@ -158,7 +158,7 @@ fn what_nobody_sees_in_a_variable_names_no_other_lock() {
     let lock = place.lock("a");
     for (variable, value, problem) in [
         ("LEADERELECT_LOCK", format!("{lock}\r"), "the URL ends with U+000D (a carriage return)"),
-        ("LEADERELECT_LOCK", format!("{lock}\n"), "the URL is empty, as behind a line feed (U+000A)"),
+        ("LEADERELECT_LOCK", format!("{lock}\n"), "the URL is empty; if a variable sets it, remove the line feed"),
         ("LEADERELECT_LOCK", format!("{lock} "), "the URL ends with U+0020 (a space)"),
         ("LEADERELECT_LOCK", format!("\u{feff}{lock}"), "the URL begins with U+FEFF (a byte order mark)"),
         ("LEADERELECT_LOCK", format!("\"{lock}\""), "the URL begins with a quotation mark (\")"),
