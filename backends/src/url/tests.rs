@@ -98,7 +98,7 @@ fn constructors_are_as_strict_as_urls() {
         let elsewhere =
             location.clone().with("endpoint", "http://127.0.0.1:1").unwrap().with("region", "eu-west-1").unwrap();
         same(elsewhere.into(), "s3://bucket/a%20b?endpoint=http://127.0.0.1:1&region=eu-west-1");
-        refused(S3Location::new("a/b", "key").unwrap_err(), "the bucket is not the name");
+        refused(S3Location::new("a/b", "key").unwrap_err(), "the name of the bucket is invalid");
         refused(S3Location::new("bucket", "").unwrap_err(), "no key");
         refused(location.clone().with("region", "eu west").unwrap_err(), "the region");
         refused(location.with("endpoint", "ftp://host").unwrap_err(), "the endpoint");
@@ -126,7 +126,7 @@ fn constructors_are_as_strict_as_urls() {
         );
         for (query, problem) in [
             ("x=1", "no other parameters than these: label"),
-            ("label=secret", "without ="),
+            ("label=secret", "has no ="),
             ("label==secret", "not a label"),
             ("label=a/=secret", "not a label"),
             ("label=a b=secret", "not a label"),
