@@ -178,7 +178,10 @@ async fn a_store_that_never_answered_is_not_ready() {
         tries.filter_map(|line| line.rsplit(' ').next()?.parse::<u32>().ok()).any(|tries| tries > 5).then_some(())
     })
     .await;
-    let said = sidecar.said();
+    let said = eventually("the log tells it", async || {
+        Some(sidecar.said()).filter(|said| said.contains("a request to the lock failed"))
+    })
+    .await;
     // The count of the failures is told after ten seconds. A request without an answer is another error than a refusal.
     let failures = said.lines().filter_map(|line| line.split_once("a request to the lock failed"));
     let told: Vec<_> = failures.filter(|(before, _)| !before.contains("the same error")).collect();
