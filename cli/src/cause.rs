@@ -43,7 +43,7 @@ impl Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NotYet => "the store has not answered yet, or has no lock yet",
-            Self::Silent => "the store does not answer",
+            Self::Silent => "the store gives no usable answer",
             Self::NotNow => "the store is unavailable",
             Self::Refuses => "the store rejects requests",
             Self::NotARecord => "the object is not a record",
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn each_kind_of_error_has_its_words() {
         let words = |kind| Cause::of(kind).to_string();
-        assert_eq!(words(StoreErrorKind::Ambiguous), "the store does not answer");
+        assert_eq!(words(StoreErrorKind::Ambiguous), "the store gives no usable answer");
         assert_eq!(words(StoreErrorKind::Rejected), "the store is unavailable");
         assert_eq!(words(StoreErrorKind::Fatal), "the store rejects requests");
         assert_eq!(words(StoreErrorKind::Unreadable), "the object is not a record");

@@ -94,9 +94,10 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
 /// Returns the known effect of a request without an answer: a request that was never sent has none.
 fn unanswered(kind: &ErrorKind) -> Verdict {
     match kind {
-        ErrorKind::Connection => {
-            (StoreErrorKind::Rejected, "cannot connect; check the account's name, the endpoint and the network")
-        }
+        ErrorKind::Connection => (
+            StoreErrorKind::Rejected,
+            "cannot connect; check the network, and if it has never answered, the account's name and the endpoint",
+        ),
         ErrorKind::Credential => (
             StoreErrorKind::Rejected,
             "cannot get a token; the request was not sent; check the credentials and the network",

@@ -117,7 +117,7 @@ fn unanswered(error: &Error) -> Verdict {
     if error.is_connect() {
         (
             StoreErrorKind::Rejected,
-            "cannot connect; check the endpoint (endpoint= in the URL, or STORAGE_EMULATOR_HOST), and the network",
+            "cannot connect; check the network, and if it has never answered, the endpoint (endpoint= in the URL, or STORAGE_EMULATOR_HOST)",
         )
     } else if error.is_authentication() {
         let advice = match variable("GOOGLE_APPLICATION_CREDENTIALS") {

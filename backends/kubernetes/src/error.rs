@@ -94,7 +94,7 @@ pub(crate) fn unanswered(object: &str, error: &kube::Error) -> StoreError {
         // There was no connection, so nothing was sent.
         error if causes(error).any(|cause| cause.downcast_ref().is_some_and(legacy::Error::is_connect)) => (
             StoreErrorKind::Rejected,
-            "cannot connect; check the address and the certificate in the kubeconfig, and the network",
+            "cannot connect; check the network, and if it has never answered, the address and the certificate in the kubeconfig",
         ),
         _ => BROKEN_CONNECTION,
     };

@@ -99,7 +99,7 @@ pub(crate) fn unknown_host(endpoint: Option<&str>) -> String {
 /// The advice for a host that accepts no connection. `endpoint` is the URL of the bucket, if it is known.
 pub(crate) fn unreachable(endpoint: Option<&str>) -> String {
     let to = endpoint.and_then(host).map(|host| format!(" to {host}")).unwrap_or_default();
-    format!("cannot connect{to}; {CHECK_SETTINGS}")
+    format!("cannot connect{to}; check that the store runs there; if it has never answered, {CHECK_SETTINGS}")
 }
 
 /// The host and the port of a URL, without a user's name.

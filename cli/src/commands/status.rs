@@ -172,7 +172,7 @@ fn print(report: &StatusReport<'_>, output: &Output) -> Result<(), Failure> {
         line(name, if part.agrees { good } else { bad }, Some(part.to_string()))?;
     }
     let all = if slots.is_empty() { std::slice::from_ref(row) } else { *slots };
-    line("next step", plain, all.iter().find_map(|row| row.view.next_step()).map(str::to_owned))?;
+    line("next step", plain, all.iter().find_map(|row| row.view.next_step()))?;
     Ok(())
 }
 

@@ -56,6 +56,18 @@ impl Term {
         }
     }
 
+    /// Records that the term lasted at this moment.
+    pub(crate) fn seen(&mut self, at: DateTime<Utc>) {
+        self.renewed = self.renewed.max(Some(at));
+    }
+
+    /// Ends the term at the moment at which it was last seen to last, unless it has ended.
+    pub(crate) fn end_when_last_seen(&mut self, why: &str) {
+        if let Some(at) = self.renewed.or(self.since) {
+            self.end(at, TermEndReason::Other { name: why.to_owned(), next: None });
+        }
+    }
+
     /// The end of the term, or the last renewal that is known.
     pub(crate) fn until(&self) -> Option<DateTime<Utc>> {
         self.until.or(self.renewed)

@@ -114,11 +114,14 @@ impl LockStatus {
         !self.is_led() && self != Self::Free
     }
 
-    /// The next step of somebody who was called for this lock; `None` if nobody is needed.
+    /// The next step of somebody who was called for this lock; `None` if nobody is needed. [`View`](super::view::View) puts the
+    /// lock's own lease and URL in the place of the words in capitals.
     pub(crate) fn next_step(self) -> Option<&'static str> {
         Some(match self {
             Self::Led | Self::Held | Self::HandingOver | Self::Unknown(Cause::NotYet) => return None,
-            Self::Doubtful => "check that process, or watch it with `leaderelect status --watch-for 1m URL`",
+            Self::Doubtful => {
+                "check whether that process still runs, or watch it with `leaderelect status --watch-for LEASE URL`"
+            }
             Self::Expired => {
                 "start that process again if it is dead, or else read its log; no other candidate seems to run, but if one does, read its log, too"
             }
@@ -135,9 +138,10 @@ impl LockStatus {
             Self::Unknown(Cause::NotARecord) => {
                 "inspect it, and move it away or choose another name for the lock; no candidate writes over it"
             }
-            Self::Unknown(Cause::Refuses) => "change what the error says; candidates try again by themselves",
+            Self::Unknown(Cause::Refuses | Cause::NotNow) => {
+                "do what the error says; candidates try again by themselves"
+            }
             Self::Unknown(Cause::Silent) => "check the store and the network; candidates try again by themselves",
-            Self::Unknown(Cause::NotNow) => "if this lasts, do what the error says; candidates try again by themselves",
         })
     }
 

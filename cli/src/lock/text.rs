@@ -5,6 +5,11 @@ use std::time::Duration;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize as _;
 
+use crate::output::escape::escape;
+
+/// The largest number of bytes of a URL in a sentence.
+const LONGEST_URL: usize = 200;
+
 /// Formats a duration for people: `1.8s`, `83s`, `12m 5s`, `3days 4h`.
 pub(crate) fn short(duration: Duration) -> String {
     if duration < Duration::from_secs(60) {
@@ -20,6 +25,15 @@ pub(crate) fn ago(time: DateTime<Utc>, now: DateTime<Utc>) -> String {
         Ok(age) => format!("{} ago", short(age)),
         Err(_) => format!("{} ahead of our clock", short((time - now).to_std().unwrap_or_default())),
     }
+}
+
+/// Returns a URL as a word of a shell, or `URL` for several, and for one that is too long for a sentence.
+pub(crate) fn shell_word(url: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:%+,@".contains(c);
+    if url.is_empty() || url.len() > LONGEST_URL || url.contains(' ') {
+        return "URL".to_owned();
+    }
+    if url.chars().all(is_plain) { url.to_owned() } else { format!("'{}'", escape(url).replace('\'', r"'\''")) }
 }
 
 /// Formats a time in the form that all commands use.
@@ -50,6 +64,15 @@ mod tests {
         for (millis, text) in [(40, "0.0s"), (1_840, "1.8s"), (83_000, "1m 23s"), (273_845_000, "3days 4h")] {
             assert_eq!(short(Duration::from_millis(millis)), text);
         }
+    }
+
+    #[test]
+    fn a_url_in_a_command_is_one_word_of_a_shell() {
+        assert_eq!(shell_word("file:///locks/a"), "file:///locks/a");
+        assert_eq!(shell_word("s3://b/a?region=x&endpoint=y"), "'s3://b/a?region=x&endpoint=y'");
+        assert_eq!(shell_word("s3://b/it's"), r"'s3://b/it'\''s'");
+        assert_eq!(shell_word("s3://a/x + s3://b/x"), "URL");
+        assert_eq!(shell_word(&format!("s3://b/{}", "x".repeat(200))), "URL");
     }
 
     #[test]

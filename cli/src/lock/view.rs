@@ -20,7 +20,7 @@ use crate::lock::status::LockStatus;
 
 pub(crate) use self::session::{SessionObject, SessionRow, SessionView, work};
 pub(crate) use self::words::{failure, leader_unknown};
-pub(crate) use super::text::{ago, as_seconds, as_time, short, time};
+pub(crate) use super::text::{ago, as_seconds, as_time, shell_word, short, time};
 
 /// The result of one read of a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

@@ -40,6 +40,15 @@ pub(crate) fn capital(text: &str) -> String {
     rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
 }
 
+/// The next step as HTML, as a sentence begins. The end of a line does not divide an option.
+pub(crate) fn advice(step: &str) -> String {
+    let word = |word: &str| {
+        let Ok(text) = escape(word, Html);
+        if word.contains("--") { format!("<span class=\"option\">{text}</span>") } else { text.to_string() }
+    };
+    capital(&line(step)).split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// Formats a time for programs.
 pub(crate) fn stamp(at: &DateTime<Utc>) -> String {
     view::time(*at)

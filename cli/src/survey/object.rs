@@ -47,10 +47,13 @@ impl Object {
     ) -> Self {
         let before = before.and_then(|before| before.seen);
         let (version, seen) = match &read {
-            Ok(Some(found)) => (listed, Some(ObservedObject::next(found, at, before, is_new))),
+            Ok(Some(found)) => (listed, Some(ObservedObject::next(&found.version, found.age, at, before, is_new))),
             Ok(None) => (None, None),
             // A further read would show the same.
-            Err(error) if error.kind() == StoreErrorKind::Unreadable => (listed, None),
+            Err(error) if error.kind() == StoreErrorKind::Unreadable => {
+                let seen = listed.as_ref().map(|version| ObservedObject::next(version, None, at, before, is_new));
+                (listed, seen)
+            }
             // If the version is the same afterwards, it was the same all the time.
             Err(_) => (None, before),
         };
@@ -78,6 +81,13 @@ impl Object {
         self.seen.as_ref().filter(|_| self.found().is_some())
     }
 
+    /// The time for which an object has been there that is not a record.
+    pub(super) fn unreadable_for(&self) -> Option<Duration> {
+        let error = self.read.as_ref().err()?;
+        let seen = self.seen.as_ref().filter(|_| error.kind() == StoreErrorKind::Unreadable)?;
+        Some(seen.unchanged_for())
+    }
+
     pub(super) fn is_session(&self) -> bool {
         self.record().is_some_and(|record| self.target.session_id(record).is_some())
     }
@@ -100,12 +110,12 @@ impl ObservedObject {
         self.age_at_first.map(|age| age.saturating_add(self.unchanged_for()))
     }
 
-    fn next(found: &VersionedRecord, at: LocalInstant, before: Option<Self>, is_new: bool) -> Self {
+    fn next(version: &Version, age: Option<Duration>, at: LocalInstant, before: Option<Self>, is_new: bool) -> Self {
         match before {
-            Some(before) if before.version == found.version => Self { last_seen_at: at, ..before },
+            Some(before) if before.version == *version => Self { last_seen_at: at, ..before },
             before => Self {
-                version: found.version.clone(),
-                age_at_first: found.age,
+                version: version.clone(),
+                age_at_first: age,
                 first_seen_at: at,
                 last_seen_at: at,
                 was_seen_to_change: is_new || before.is_some(),

@@ -25,6 +25,9 @@ pub(crate) struct Row {
     /// The age of the last renewal by the store's clock; `None` if the store does not tell it, or if nobody holds the lease.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "as_seconds", rename = "storeAgeSeconds")]
     pub(crate) store_age: Option<Duration>,
+    /// The time for which the polls have seen that the object is not a record.
+    #[serde(skip)]
+    pub(crate) unreadable_for: Option<Duration>,
 }
 
 impl Row {
@@ -35,7 +38,7 @@ impl Row {
         let view = view.aged(observed.as_ref(), store_age, SystemClock.wall_time());
         let is_expired = view.status == LockStatus::Expired;
         let observed = observed.map(|age| if is_expired { age.over() } else { age });
-        Self { key, view, observed, store_age }
+        Self { key, view, observed, store_age, unreadable_for: None }
     }
 
     /// `watched` is the beginning of the watch, if there was more than one poll.
@@ -54,7 +57,7 @@ impl Row {
         });
         let row =
             Self::new(prefix.shown(lock.target.key()).to_owned(), view, age, seen.and_then(ObservedObject::store_age));
-        Self { observed: row.observed.filter(|_| watched.is_some()), ..row }
+        Self { observed: row.observed.filter(|_| watched.is_some()), unreadable_for: lock.unreadable_for(), ..row }
     }
 
     /// Returns `true` if somebody holds the lock who is not known to be dead.
@@ -62,9 +65,10 @@ impl Row {
         self.view.holder.is_some() && self.view.status != LockStatus::Expired
     }
 
-    /// The time for which the lease has been as it is now: what the store knows, or else what the polls have seen.
+    /// The time for which the lease, or an object that is not a record, has been as it is now: what the store knows, or else what the polls have seen.
     pub(crate) fn unchanged_for(&self) -> Duration {
-        self.store_age.or(self.observed.map(|age| age.unchanged_for)).unwrap_or_default()
+        let seen = self.observed.map(|age| age.unchanged_for);
+        self.store_age.or(seen).or(self.unreadable_for).unwrap_or_default()
     }
 
     /// Returns `true` if further polls would show nothing new.

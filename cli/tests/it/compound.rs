@@ -242,7 +242,7 @@ async fn a_dashboard_shows_the_lock_of_which_a_part_is_away() {
     command.args(&prefixes[1..]);
     let page = Sidecar::spawn(&mut command).await;
     let led = "<strong><bdi>node-1</bdi></strong> leads";
-    assert!(shows(&page, led).await.contains("<title>All well: 1 led, 0 free"));
+    assert!(shows(&page, led).await.contains("<title>No trouble seen: 1 led, 0 free"));
     place.cut_off("b");
     eventually("a part cannot be listed", async || {
         page.said().contains("cannot list a part of the locks").then_some(())

@@ -85,9 +85,9 @@ async fn the_states_of_locks_follow_their_objects() {
         "Nobody leads: the lease of <strong><bdi>node-1</bdi></strong> has expired, not renewed for ",
     )
     .await;
-    assert!(page.contains("<bdi>photo</bdi><span>Nobody can lead: the object is not a record: "), "{page}");
+    assert!(page.contains("<bdi>photo</bdi><span>Nobody can lead: the object is not a record (seen for "), "{page}");
     assert!(
-        page.contains("<strong><bdi>node-9</bdi></strong> holds the lease, for ") && page.contains(", token 3</span>"),
+        page.contains("<strong><bdi>node-9</bdi></strong> holds the lease, for ") && page.contains(" (token 3)</span>"),
         "{page}"
     );
     assert!(page.contains("<title>2 in trouble · "), "{page}");
@@ -95,16 +95,16 @@ async fn the_states_of_locks_follow_their_objects() {
 
     place.overwrite("photo", &record("node-2", "1h", 1, "1"));
     place.overwrite("lease", &record("node-3", "1h", 8, "2"));
-    let page = shows(&dashboard, "<title>All well: 3 led, 0 free").await;
+    let page = shows(&dashboard, "<title>No trouble seen: 3 led, 0 free").await;
     assert!(page.contains("<strong><bdi>node-3</bdi></strong> leads, for "), "{page}");
     let lease = page.split("<bdi>lease</bdi>").nth(1).unwrap().split("</li>").next().unwrap();
     assert!(lease.contains("aria-label=\"Terms: 2\"") && lease.matches("<rect ").count() == 2, "{lease}");
 
     let asked = record("node-3", "1h", 8, "3").replacen('{', r#"{"preferredHolder":"node-4","#, 1);
     place.overwrite("lease", &asked);
-    shows(&dashboard, ", and is asked to hand over to <strong><bdi>node-4</bdi></strong>, token 8").await;
+    shows(&dashboard, ", and is asked to hand over to <strong><bdi>node-4</bdi></strong> (token 8)").await;
     place.overwrite("lease", &record("", "1s", 8, "4"));
-    shows(&dashboard, "<title>All well: 2 led, 1 free").await;
+    shows(&dashboard, "<title>No trouble seen: 2 led, 1 free").await;
     std::fs::remove_dir_all(place.path("locks/long")).unwrap();
     shows(&dashboard, "the object was deleted while <strong><bdi>node-9</bdi></strong> held the lease").await;
 }
@@ -138,7 +138,10 @@ async fn a_dashboard_shows_the_terms_and_the_jobs_that_ended_before_it_began() {
         "{nightly}"
     );
     assert!(nightly.contains("aria-label=\"Terms: 2\""), "{nightly}");
-    assert!(page.contains("<bdi>photo.history</bdi><span>Nobody can lead: the object is not a record: "), "{page}");
+    assert!(
+        page.contains("<bdi>photo.history</bdi><span>Nobody can lead: the object is not a record (seen for "),
+        "{page}"
+    );
     assert!(page.contains("<a href=\"jobs\">Jobs</a>"), "{page}");
     let jobs = dashboard.ask("/jobs").await.1;
     assert!(jobs.contains("<title>1 of 2 runs failed · "), "{jobs}");
@@ -174,18 +177,18 @@ async fn a_lock_of_a_session_has_the_lease_of_its_session() {
     for prefix in [place.file(""), place.prefix()] {
         place.put("sessions/s1", &session("1h", &format!("before {prefix}")));
         let dashboard = Sidecar::spawn(dashboard(&prefix, "100ms").arg("-vv")).await;
-        let page = shows(&dashboard, "<strong><bdi>node-1</bdi></strong> holds the session").await;
-        assert!(page.contains(", session <bdi>s1</bdi>, token 7"), "{page}");
+        let page = shows(&dashboard, "<strong><bdi>node-1</bdi></strong> leads in its session").await;
+        assert!(page.contains(" (session <bdi>s1</bdi>, token 7)"), "{page}");
         if prefix == place.file("") {
             has_read(&dashboard, 3).await;
         }
         let progress = r#"{"progress":{"leads":2,"taking":16,"handingOver":0,"waiting":50,"seconds":8},"#;
         place.put("sessions/s1", &session("1h", &format!("after {prefix}")).replacen('{', progress, 1));
-        let page = shows(&dashboard, "<strong><bdi>node-1</bdi></strong> leads").await;
-        let work = "session <bdi>s1</bdi> (leads 2, takes 16, hands over 0, 50 wait, for 8.0s)";
+        let page = shows(&dashboard, "<strong><bdi>node-1</bdi></strong> leads, for ").await;
+        let work = "session <bdi>s1</bdi>, token 7); leads 2, takes 16, hands over 0, 50 wait, for 8.0s";
         assert!(page.contains(work), "{page}");
         assert_eq!(page.matches("<li class=\"good\">").count(), 2, "{page}");
-        assert!(page.contains("<title>All well: 2 led, 0 free"), "a session is no lock: {page}");
+        assert!(page.contains("<title>No trouble seen: 2 led, 0 free"), "a session is no lock: {page}");
     }
 }
 

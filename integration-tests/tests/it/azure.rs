@@ -44,7 +44,8 @@ fn error(status: u16, code: &str) -> Answer {
 }
 
 impl CloudStore for AzureStore {
-    const UNREACHABLE: &'static str = "cannot connect; check the account's name";
+    const UNREACHABLE: &'static str =
+        "cannot connect; check the network, and if it has never answered, the account's name";
     const IMPOSSIBLE_KEYS: &'static [&'static str] = &["", ".", "..", "a\tb", "a\nb", "a\rb"];
 
     async fn on(endpoint: &str) -> Self {

@@ -58,7 +58,7 @@ impl CloudStore for GcsStore {
     const READS: &'static [Call] = &[Get];
     const WRITES: &'static [Call] = &[Create, Update];
 
-    const UNREACHABLE: &'static str = "cannot connect; check the endpoint";
+    const UNREACHABLE: &'static str = "cannot connect; check the network, and if it has never answered, the endpoint";
     const LIMITS_ERRORS: bool = false;
     const IMPOSSIBLE_KEYS: &'static [&'static str] = &["", ".", "..", "a\nb", "a\rb"];
 

@@ -62,6 +62,9 @@ pub struct LastError {
     /// The time since the error, by the monotonic clock of this process. It is comparable with the times of an
     /// [`ObservedLease`].
     pub age: Duration,
+    /// The time since the first of the errors in a row that have this kind and concern the same operation. Such requests have failed for at
+    /// least this long.
+    pub failing_for: Duration,
     /// The kind of error, which says whether the failed request may have had an effect.
     pub kind: StoreErrorKind,
     /// The request that failed.
@@ -74,13 +77,31 @@ pub struct LastError {
 #[derive(Clone, Debug)]
 pub(crate) struct RecordedError {
     pub(crate) recorded_at: LocalInstant,
+    /// The moment of the first of the errors in a row.
+    first_at: LocalInstant,
     error: LastError,
 }
 
 impl RecordedError {
     pub(crate) fn new(now: LocalInstant, at: DateTime<Utc>, operation: Operation, error: &LockError) -> Self {
         let (kind, message) = (error.kind(), error.in_full());
-        Self { recorded_at: now, error: LastError { at, age: Duration::ZERO, kind, operation, message } }
+        let error = LastError { at, age: Duration::ZERO, failing_for: Duration::ZERO, kind, operation, message };
+        Self { recorded_at: now, first_at: now, error }
+    }
+
+    /// The same error, as one of several in a row if nothing seen since the error `before` says that such a request has succeeded.
+    pub(crate) fn after(self, before: Option<&Self>, sighting: Option<&Sighting>) -> Self {
+        let success = sighting.map(|sighting| match self.error.operation {
+            Operation::Get => sighting.checked_at,
+            // A successful write shows a new version. Reads may succeed while writes fail.
+            _ => sighting.changed_at,
+        });
+        let is_same = |before: &&Self| {
+            (before.error.operation, before.error.kind) == (self.error.operation, self.error.kind)
+                && success.is_none_or(|success| success <= before.recorded_at)
+        };
+        let first_at = before.filter(is_same).map_or(self.first_at, |before| before.first_at);
+        Self { first_at, ..self }
     }
 
     pub(crate) fn message(&self) -> &str {
@@ -92,7 +113,8 @@ impl RecordedError {
     }
 
     pub(crate) fn at(&self, now: LocalInstant) -> LastError {
-        LastError { age: now.saturating_since(self.recorded_at), ..self.error.clone() }
+        let (age, failing_for) = (now.saturating_since(self.recorded_at), now.saturating_since(self.first_at));
+        LastError { age, failing_for, ..self.error.clone() }
     }
 }
 
@@ -180,6 +202,48 @@ impl Sighting {
             checked_for: now.saturating_since(checked_at.max(self.checked_at)),
             seen_to_change: self.seen_to_change,
             of_duplicate: self.of_duplicate,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_in_a_row_tell_since_when_such_requests_fail() {
+        let at = |seconds| LocalInstant::default() + Duration::from_secs(seconds);
+        let error = |seconds, operation, kind| {
+            let error = LockError::new(kind, "reading", "lock".to_owned(), "down");
+            RecordedError::new(at(seconds), DateTime::UNIX_EPOCH, operation, &error)
+        };
+        let seen = |version: &str, changed, checked| {
+            let sighting = |version: &str, seconds, before: Option<&Sighting>| {
+                Sighting::new(
+                    &LeaderElectionRecord::new("a", Duration::from_secs(15)),
+                    Version::new(version),
+                    at(seconds),
+                    before,
+                )
+            };
+            sighting(version, checked, Some(&sighting(version, changed, None)))
+        };
+        let first = error(10, Operation::Get, StoreErrorKind::Rejected);
+        for (operation, kind, sighting, failing_for) in [
+            (Operation::Get, StoreErrorKind::Rejected, None, 15),
+            (Operation::Get, StoreErrorKind::Rejected, Some(seen("1", 5, 9)), 15),
+            (Operation::Get, StoreErrorKind::Rejected, Some(seen("1", 5, 11)), 5),
+            (Operation::Get, StoreErrorKind::Ambiguous, None, 5),
+            (Operation::Update, StoreErrorKind::Rejected, None, 5),
+        ] {
+            let next = error(20, operation, kind).after(Some(&first), sighting.as_ref());
+            assert_eq!(next.at(at(25)).failing_for, Duration::from_secs(failing_for), "{operation:?} {kind:?}");
+        }
+        // Reads go on while writes fail. Only another version may be a write that succeeded.
+        let first = error(10, Operation::Update, StoreErrorKind::Rejected);
+        for (sighting, failing_for) in [(seen("1", 5, 19), 15), (seen("2", 19, 19), 5)] {
+            let next = error(20, Operation::Update, StoreErrorKind::Rejected).after(Some(&first), Some(&sighting));
+            assert_eq!(next.at(at(25)).failing_for, Duration::from_secs(failing_for));
         }
     }
 }

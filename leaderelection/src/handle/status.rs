@@ -142,6 +142,7 @@ impl StatusWriter {
     /// Records an error between the elector and its lock.
     pub(crate) fn fail(&self, error: RecordedError) {
         self.0.change(|status| {
+            let error = error.after(status.recorded_error.as_deref(), status.sighting.as_ref());
             status.recorded_error = Some(Box::new(error));
             status.errors = status.errors.wrapping_add(1);
         });

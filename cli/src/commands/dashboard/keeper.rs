@@ -118,6 +118,7 @@ fn record(terms: &mut Vec<Term>, row: &Row, at: DateTime<Utc>) {
         (None, Some(holder)) => {
             if let Some(last) = last {
                 if last.holder == *holder && last.fencing_token == view.fencing_token {
+                    last.seen(at);
                     return;
                 }
                 last.end(at, TermEndReason::TakenOver { by: holder.clone() });

@@ -1,5 +1,6 @@
 //! The page for people.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use crate::history::Term;
 use crate::lock::status::LockStatus;
 use crate::lock::view::{self, Times, View};
 use crate::pages::{
-    Bar, Timeline, before, between, capital, last_leader, lasted, line, sentence, stamp, time, whole, words,
+    Bar, Timeline, advice, before, between, capital, last_leader, lasted, line, sentence, stamp, time, whole, words,
 };
 
 /// The values for the template. The template escapes all of them: identities and messages come from other
@@ -33,12 +34,12 @@ struct StatusPage<'a> {
     lock: &'a str,
     snapshot: Snapshot,
     view: View,
-    /// The time for which the lease has been free.
-    free_for: Option<Duration>,
+    /// The time for which the lock has been as it is, where the verdict tells it.
+    lasted: Option<Duration>,
     /// What this candidate does.
-    role: &'static str,
+    role: Cow<'static, str>,
     draining: bool,
-    next_step: Option<&'static str>,
+    next_step: Option<String>,
     /// The parts of the lock whose last request failed, if there are several parts, and the errors.
     away: Vec<(&'a str, String)>,
     /// The share of the time left, of 1000.
@@ -66,7 +67,9 @@ pub(super) fn render(facts: &Facts) -> Response {
     let mut terms = terms::of(&transitions, identity);
     let own_end = terms.last().filter(|term| term.holder == identity).and_then(|term| term.ended.clone());
     let view = View {
+        lock: facts.lock.clone(),
         status,
+        lease_duration: snapshot.lease_duration,
         holder: Some(snapshot.holder.clone()).filter(|holder| !holder.is_empty()),
         preferred_holder: snapshot.preferred_holder.clone().filter(|next| next != identity),
         by_holders_clock: Some(Times { acquire_time: snapshot.acquire_time, renew_time: snapshot.renew_time }),
@@ -84,8 +87,8 @@ pub(super) fn render(facts: &Facts) -> Response {
     let timeline = Timeline::of(&terms, began, now);
     let page = StatusPage {
         lock: &facts.lock,
+        lasted: lasted_so(&snapshot, status, now),
         view,
-        free_for: snapshot.free_since.filter(|_| status == LockStatus::Free).map(|since| between(since, now)),
         role,
         draining,
         next_step,
@@ -108,6 +111,20 @@ pub(super) fn render(facts: &Facts) -> Response {
             tracing::error!(%error, "cannot render the status page");
             (StatusCode::INTERNAL_SERVER_ERROR, "cannot render the page; see /leader instead\n").into_response()
         }
+    }
+}
+
+/// The time for which the lock has had this status, as far as that is known; `None` where another part of the page tells it.
+fn lasted_so(snapshot: &Snapshot, status: LockStatus, now: DateTime<Utc>) -> Option<Duration> {
+    match status {
+        LockStatus::Free => snapshot.free_since.map(|since| between(since, now)),
+        // The clock of the holder tells of the time before the first read, unless it is ahead.
+        LockStatus::Expired if !snapshot.seen_to_change => {
+            snapshot.unchanged_for.max(snapshot.renew_time.map(|renewed| between(renewed, now)))
+        }
+        LockStatus::Expired => snapshot.unchanged_for,
+        LockStatus::Unknown(Cause::NotARecord) => snapshot.trouble.as_ref().map(|error| error.failing_for),
+        _ => None,
     }
 }
 
@@ -144,6 +161,7 @@ fn end_of_term(status: LockStatus, is_lapsed: bool) -> Option<TermEndReason> {
         LockStatus::Unknown(Cause::NotARecord) => TermEndReason::Unreadable,
         LockStatus::Unknown(cause) => TermEndReason::Other { name: format!("not known: {cause}"), next: None },
         LockStatus::Free => TermEndReason::Released,
+        LockStatus::Doubtful => TermEndReason::Other { name: "not known: not renewed".to_owned(), next: None },
         _ if is_lapsed => TermEndReason::RenewDeadline,
         LockStatus::Expired => TermEndReason::Expired { by: None },
         _ => return None,
@@ -167,9 +185,31 @@ fn millis(duration: &Duration) -> String {
     format!("{:.1} ms", duration.as_secs_f64() * 1e3)
 }
 
+fn is_unknown(view: &View) -> bool {
+    matches!(view.status, LockStatus::Unknown(_))
+}
+
+/// Tells how long ago a time of the holder's clock was.
+fn ago(at: &DateTime<Utc>, now: &DateTime<Utc>) -> String {
+    match (*now - *at).to_std() {
+        Ok(span) => format!("{} ago", words(&span)),
+        Err(_) => format!("{} in the future", words(&between(*now, *at))),
+    }
+}
+
 /// Formats the time from one moment to another.
 fn since(from: &DateTime<Utc>, to: &DateTime<Utc>) -> String {
     words(&between(*from, *to))
+}
+
+/// Tells since when there has been an error.
+fn lasting(error: &LastError) -> String {
+    let last = words(&error.age);
+    if error.failing_for > error.age + Duration::from_secs(1) {
+        format!("for {}, last {last} ago", words(&error.failing_for))
+    } else {
+        format!("{last} ago")
+    }
 }
 
 fn in_words(timings: &Timings) -> String {

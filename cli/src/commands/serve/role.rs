@@ -1,11 +1,14 @@
 //! What this candidate does about its lock, in a sentence, and the next step of somebody who was called.
 
+use std::borrow::Cow;
+
 use leaderelection::TermEndReason;
 
 use super::snapshot::Snapshot;
 use crate::cause::Cause;
 use crate::lock::status::LockStatus;
 use crate::lock::view::View;
+use crate::pages::words;
 
 /// This candidate, as its page tells of it.
 #[derive(Clone, Copy, Debug)]
@@ -26,9 +29,9 @@ impl Role<'_> {
     }
 
     /// The sentence after that of the lock; empty where that one tells all.
-    pub(super) fn sentence(self) -> &'static str {
+    pub(super) fn sentence(self) -> Cow<'static, str> {
         let cannot_write = self.snapshot.trouble.is_some();
-        match self.view.status {
+        let text = match self.view.status {
             _ if self.snapshot.leading && self.draining => "That is this candidate, and it is about to stop.",
             _ if self.snapshot.leading => "That is this candidate.",
             _ if self.is_lapsed() => match self.own_end {
@@ -46,24 +49,33 @@ impl Role<'_> {
                 _ if cannot_write => "This candidate cannot take it.",
                 LockStatus::Free if self.view.preferred_holder.is_some() => "This candidate waits.",
                 LockStatus::Free => "This candidate competes.",
-                LockStatus::Expired => "This candidate takes over.",
-                _ => "This candidate takes over when a whole lease has passed.",
+                LockStatus::Doubtful => {
+                    let left = words(&self.snapshot.left.unwrap_or_default());
+                    return format!("This candidate takes over in {left}, unless that process renews it.").into();
+                }
+                _ => "This candidate takes over.",
             },
             _ => "This candidate waits.",
-        }
+        };
+        text.into()
     }
 
     /// The next step of somebody who was called. What is wrong with the store comes first.
-    pub(super) fn next_step(self) -> Option<&'static str> {
+    pub(super) fn next_step(self) -> Option<String> {
+        self.own_step().map(str::to_owned).or_else(|| self.view.next_step().filter(|_| !self.draining))
+    }
+
+    /// The next step that this candidate knows, which may not be that of the lock.
+    fn own_step(self) -> Option<&'static str> {
         match (&self.snapshot.trouble, self.view.status) {
             (Some(error), _) => LockStatus::Unknown(Cause::of(error.kind)).next_step(),
             _ if self.draining => None,
             (None, LockStatus::Held) if self.is_lapsed() && self.own_end.is_none() => Some(
                 "wait for one lease; if another process has this identity, restart this one with its own `--identity`",
             ),
-            (None, LockStatus::Free) if self.view.preferred_holder.is_some() => self.view.next_step(),
+            (None, LockStatus::Free) if self.view.preferred_holder.is_some() => None,
             (None, LockStatus::Free | LockStatus::Expired) => Some("if this lasts, read the log of this candidate"),
-            (None, status) => status.next_step(),
+            _ => None,
         }
     }
 }

@@ -11,7 +11,7 @@ use super::View;
 use crate::cause::Cause;
 use crate::exit::Failure;
 use crate::lock::status::{Age, LockStatus};
-use crate::lock::text::ago;
+use crate::lock::text::{ago, shell_word};
 
 /// The result of a command that succeeded.
 const SUCCESS: &str = "exit code 0";
@@ -21,21 +21,25 @@ impl View {
     pub(crate) fn sentence(&self, name: impl Fn(&str) -> String, lasted: Option<&str>) -> String {
         let holder = name(self.holder.as_deref().unwrap_or_default());
         let what = self.what();
+        let holds = if self.session.is_some() { "leads in its session" } else { "holds the lease" };
         let next = self.preferred_holder.as_deref().map(&name);
         let lasting = lasted.map(|span| format!(", for {span}")).unwrap_or_default();
         let past = lasted.map(|span| format!(" {span} ago")).unwrap_or_default();
         match self.status {
             LockStatus::Led => format!("{holder} leads{lasting}"),
-            LockStatus::Held => format!("{holder} holds the {what}{lasting}"),
+            LockStatus::Held => format!("{holder} {holds}{lasting}"),
             LockStatus::HandingOver => {
-                let held = if lasted.is_some() { format!("holds the {what}{lasting}, and ") } else { String::new() };
+                let held = if lasted.is_some() { format!("{holds}{lasting}, and ") } else { String::new() };
                 format!("{holder} {held}is asked to hand over to {}", next.unwrap_or_default())
             }
             LockStatus::Doubtful => {
                 let ago = self.renewed().map(|renewed| ago(renewed, SystemClock.wall_time())).unwrap_or_default();
-                format!("{holder} may be dead: it last renewed the {what} {ago}, by its own clock")
+                format!("probably nobody leads: {holder} last renewed the {what} {ago}, by its own clock")
             }
-            LockStatus::Expired => format!("nobody leads: the {what} of {holder} has expired"),
+            LockStatus::Expired => {
+                let lasting = lasted.map(|span| format!(", not renewed for {span}")).unwrap_or_default();
+                format!("nobody leads: the {what} of {holder} has expired{lasting}")
+            }
             LockStatus::Free => match (&self.session, next) {
                 (Some(session), _) => {
                     let ended = if lasted.is_some() { "ended" } else { "has ended" };
@@ -53,7 +57,10 @@ impl View {
             }
             LockStatus::Absent => "nobody leads: the object does not exist".to_owned(),
             LockStatus::DuplicateIdentity => format!("another process leads with the same identity, {holder}"),
-            LockStatus::Unknown(Cause::NotARecord) => format!("nobody can lead: {}", Cause::NotARecord),
+            LockStatus::Unknown(Cause::NotARecord) => {
+                let lasting = lasted.map(|span| format!(" (seen for {span})")).unwrap_or_default();
+                format!("nobody can lead: {}{lasting}", Cause::NotARecord)
+            }
             LockStatus::Unknown(cause) => format!("the leader is unknown: {cause}"),
         }
     }
@@ -64,13 +71,16 @@ impl View {
     }
 
     /// The next step of somebody who was called for this lock; `None` if nobody is needed.
-    pub(crate) fn next_step(&self) -> Option<&'static str> {
-        match (self.status, &self.preferred_holder) {
-            (LockStatus::Free, Some(_)) => Some(
-                "start that candidate, or read its log; if it does not come, another one leads after a whole lease",
-            ),
-            (status, _) => status.next_step(),
-        }
+    pub(crate) fn next_step(&self) -> Option<String> {
+        let step = match (self.status, &self.preferred_holder) {
+            (LockStatus::Free, Some(_)) => {
+                "start that candidate, or read its log; once it has not come for a whole lease, any candidate may lead"
+            }
+            (status, _) => status.next_step()?,
+        };
+        // The lease is one word of the command.
+        let lease = humantime::format_duration(self.lease().unwrap_or(Duration::from_secs(60))).to_string();
+        Some(step.replace("LEASE", &lease.replace(' ', "")).replace("URL`", &format!("{}`", shell_word(&self.lock))))
     }
 
     /// A text about this lock, with the next step if the lock is in trouble.

@@ -64,7 +64,7 @@ await withBrowser(async (browser) => {
   // The sidecars go away.
   for (const pid of [ALPHA_PID, BETA_PID]) process.kill(Number(pid), "SIGKILL");
   for (const [name, { page }] of Object.entries({ alpha, beta })) {
-    await agrees(page, `states-gone-${name}`, { title: "No answer · ", tone: "bad", text: /The leader is unknown: no answer since \d\d:\d\d:\d\d UTC\. Check that process and its machine; `leaderelect status URL`/ });
+    await agrees(page, `states-gone-${name}`, { title: "No answer · ", tone: "bad", text: /The leader is unknown: no answer since \d\d:\d\d:\d\d UTC\. Check that process and its machine; `leaderelect status file:/ });
     await leadsNoMore(page, `${name} without a sidecar`);
   }
   // Without scripts, the browser says so itself when it asks again.

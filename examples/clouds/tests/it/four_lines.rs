@@ -119,7 +119,7 @@ fn a_wrong_setting_is_told_within_ten_seconds_without_a_log() {
             "nobody at the endpoint",
             "bucket",
             &[KEY, SECRET, REGION, ("AWS_ENDPOINT_URL", "http://127.0.0.1:1")],
-            "cannot connect to 127.0.0.1:1; check the region",
+            "cannot connect to 127.0.0.1:1; check that the store runs there; if it has never answered, check the region",
         ),
         ("a silent endpoint", "bucket", &[KEY, SECRET, REGION, ("AWS_ENDPOINT_URL", &silent)], "no answer"),
         (

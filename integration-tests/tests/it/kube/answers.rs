@@ -140,7 +140,10 @@ async fn a_server_that_cannot_be_reached_has_done_nothing() {
     for which in [Get, Create, List] {
         let error = call(which, &store(&url)).await.expect_err("nobody listens");
         assert_eq!(error.kind(), Rejected, "{which:?}: {error:?}");
-        assert!(error.to_string().contains("cannot connect; check the address"), "{error}");
+        assert!(
+            error.to_string().contains("cannot connect; check the network, and if it has never answered, the address"),
+            "{error}"
+        );
     }
 }
 

@@ -15,7 +15,7 @@ fn row(status: LockStatus, holder: &str, token: u64) -> Row {
     let mut record = leaderelection::LeaderElectionRecord::new(holder, Duration::from_secs(15));
     record.leader_transitions = token;
     let view = View { status, ..View::of_record(&prefix().at("a"), &record) };
-    Row { key: "a".to_owned(), view, observed: None, store_age: None }
+    Row { key: "a".to_owned(), view, observed: None, store_age: None, unreadable_for: None }
 }
 
 fn at(seconds: u64) -> DateTime<Utc> {

@@ -10,6 +10,7 @@ use super::*;
 use crate::history::Term;
 use crate::lock::PrefixUrl;
 use crate::lock::view::View;
+use crate::pages::before;
 use crate::survey::Row;
 
 const REFRESH: Duration = Duration::from_secs(5);
@@ -21,7 +22,7 @@ fn lock(key: &str, status: LockStatus, holder: &str) -> Lock {
     record.preferred_holder = Some(holder.to_owned()).filter(|_| status == LockStatus::HandingOver);
     let view = View { status, ..View::of_record(&prefix.at(key), &record) };
     let terms = (0..16).map(|_| Term::begin(holder, Some(7.into()), SystemClock.wall_time())).collect();
-    Lock { row: Row { key: key.to_owned(), view, observed: None, store_age: None }, terms }
+    Lock { row: Row { key: key.to_owned(), view, observed: None, store_age: None, unreadable_for: None }, terms }
 }
 
 fn board(locks: Vec<Lock>, age: Duration) -> Board {
@@ -49,7 +50,11 @@ fn verdict_title_and_colour_agree() {
     let free = || lock("c", LockStatus::Free, "");
     for (locks, age, expected) in [
         (vec![], 1, ("No locks", "calm", "No locks</strong> under this prefix.")),
-        (vec![led(), free()], 1, ("All well: 1 led, 1 free", "good", "All well</strong>: 1 led, 1 free.")),
+        (
+            vec![led(), free()],
+            1,
+            ("No trouble seen: 1 led, 1 free", "good", "No trouble seen</strong>: 1 led, 1 free."),
+        ),
         (
             vec![led(), free(), lock("z", LockStatus::Expired, "node-2")],
             14,
@@ -68,11 +73,28 @@ fn verdict_title_and_colour_agree() {
 }
 
 #[test]
+fn a_timeline_shows_a_leader_until_it_was_last_seen() {
+    let now = SystemClock.wall_time();
+    let at = |seconds| before(now, Duration::from_secs(seconds));
+    let mut known = Term::begin("node-1", Some(7.into()), at(100));
+    known.seen(at(50));
+    let bar = |status| {
+        let lock = Lock { terms: vec![known.clone()], ..lock("a", status, "node-1") };
+        let html = LockRow::of(&lock, at(100), now).render().unwrap();
+        html.split("<rect ").nth(1).unwrap().split("height").next().unwrap().to_owned()
+    };
+    assert_eq!(bar(LockStatus::Led), "class=\"c0\" x=\"0\" width=\"1000\" ");
+    for status in [LockStatus::Unknown(Cause::Silent), LockStatus::Doubtful] {
+        assert_eq!(bar(status), "class=\"c0\" x=\"0\" width=\"500\" ", "{status:?}");
+    }
+}
+
+#[test]
 fn a_page_without_news_does_not_go_on_saying_who_leads() {
     let locks = vec![lock("a", LockStatus::Led, "node-1"), lock("b", LockStatus::Free, "")];
     let html = html_of(&board(locks, Duration::from_secs(16)));
     assert!(!html.contains("</strong> leads") && !html.contains("is free"), "{html}");
-    assert_eq!(html.matches("The leader is unknown: the store does not answer, ").count(), 2, "{html}");
+    assert_eq!(html.matches("The leader is unknown: the store gives no usable answer").count(), 2, "{html}");
     assert!(html.contains("<strong><bdi>node-1</bdi></strong> held the lease when the store last answered"), "{html}");
     assert_eq!(html.matches("<li class=\"bad\">").count(), 2, "{html}");
 }
