@@ -1,9 +1,10 @@
 //! One lease: observe it, acquire it, renew it and release it (rules 1 to 9, 12 to 15, 18, 19, 22 and 24 of docs/protocol.md).
 //!
-//! The terms are those of client-go and of Raft. The *record* is the content of the lock's object, and a *version* identifies one content.
-//! A *candidate* *observes* the record and *acquires* the lease; the *holder* *renews* and *releases* it. The holder may act as leader
-//! while its *window* is open. The window closes one renew deadline after the holder began to send its last write that is known to be
-//! committed. A *term* lasts from the acquisition until the window closes. The *token* of a term is larger than that of every earlier term.
+//! The *record* is the content of the lock's object, and a *version* identifies one content. A *candidate* *observes*
+//! the record and *acquires* the lease; the *holder* *renews* and *releases* it. The holder may act as leader while its
+//! *window* is open. The window closes one renew deadline after the holder began to send its last write that is known
+//! to be committed. A *term* lasts from the acquisition until the window closes. Each term has a larger *token* than
+//! all before.
 //!
 //! A *session* is a lease for one term, under which a process holds many locks (rule S1). A *job* is work that has to succeed only once. A
 //! record with the job's *mark* says that the job has succeeded (rule 18).
@@ -19,11 +20,11 @@
 //!
 //! - When the work ends, Stopping and Dropped become Over, and Abandoned becomes Candidate.
 //! - If the work ends before the term, Leading becomes Over at the end of the term.
-//! - If a candidate withdraws after a write that may have acquired the lease, it goes to Over, too.
+//! - If a candidate withdraws after a write that may have acquired the lease, Candidate becomes Over, too.
 //! - Only the policy ends Over: it releases the lease, or gives up, for example because the lease was lost.
 //!
-//! A *policy* decides when to read, when to use which permit, and when to end a term. A *driver* sends the requests and carries out the
-//! effects.
+//! A *permit* is the right to send one write. A *policy* decides when to read, when to use a permit, and when to end a
+//! term. A *driver* sends the requests and carries out the effects.
 //!
 //! The promises that terms exclude each other, and that tokens grow, depend on these assumptions:
 //!
@@ -35,10 +36,10 @@
 //!   comes after that moment (rule 15).
 //! - L/D >= (rate of the fastest candidate's clock) / (rate of the slowest one's), where L is the lease duration and D the renew
 //!   deadline. This protects the window. Work that continues after the window needs fencing, or a larger margin.
-//! - Each request gets one answer. After a timeout, the driver answers that the read failed, or that the write is not known to be
-//!   committed. After [`Effect::Finished`], it never passes on the answer to the request that was in flight.
+//! - Each request gets one answer. After a timeout, the driver answers that the read failed, or that the write is not
+//!   known to be committed. After [`Effect::Finished`], the driver drops the answer to the request that was in flight.
 //!
-//! *Now* is the candidate's own monotonic clock, which counts during a suspend. No wall clock is read.
+//! *Now* is read from the candidate's own monotonic clock, which counts during a suspend. No wall clock is read.
 
 mod visit;
 
@@ -58,7 +59,7 @@ pub use visit::Visitor;
 pub struct Limits {
     /// The lease duration L.
     pub lease_duration: Duration,
-    /// D, counted from before the send.
+    /// The renew deadline D.
     pub renew_deadline: Duration,
 }
 
@@ -85,14 +86,14 @@ impl Window {
         Self { valid_until, lease_until: self.lease_until.min(cap.lease_until), ..self }
     }
 
-    /// The last part of the lease, in which the work must no longer run (rule 8): an eighth of the time between the end
-    /// of leadership and the end of the lease.
+    /// How long before the end of the lease the work is dropped if it still runs (rule 8): an eighth of the time
+    /// between the end of leadership and the end of the lease.
     fn stop_margin(self) -> Duration {
         self.lease_until.saturating_since(self.valid_until) / 8
     }
 }
 
-/// A term and its window. Only a write that is known to be committed makes one.
+/// A term and its window. A term comes only from a write that is known to be committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     token: u64,
@@ -156,7 +157,7 @@ pub enum Kind {
     Renew,
     /// Ends the lease.
     Release,
-    /// A *transfer request*: names the sender in another holder's record, whose term and lease stay the same (rules 14 and 24).
+    /// A *transfer request*: asks another holder, whose term and lease stay the same, to hand over (rules 14 and 24).
     Request,
 }
 
@@ -165,7 +166,7 @@ pub enum Kind {
 pub enum NoPermit {
     /// It is too early. If nothing else changes, the permit is given from this moment on.
     Before(LocalInstant),
-    /// Only a read can allow it.
+    /// Only the answer to a read can allow the write.
     Unread,
     /// A request is in flight.
     Busy,
@@ -194,7 +195,7 @@ impl<R: Record> Permit<'_, R> {
         self.kind
     }
 
-    /// The object that the write replaces; `None` creates it.
+    /// The object that the write replaces; `None` if the write creates the object.
     #[must_use]
     pub fn replaces(&self) -> Option<&Versioned<R>> {
         match self.kind {
@@ -325,8 +326,8 @@ pub enum Effect {
     },
     /// Opens the window and begins the work.
     Start(Term),
-    /// Moves the end of the window. If the driver finds that the old window is over, it ends the term instead, because the work may have
-    /// seen it closed: see [`Lease::end_term`].
+    /// Moves the end of the window. If the driver finds that the old window is over, it ends the term instead, because
+    /// the work may have seen the window closed: see [`Lease::end_term`].
     Extend(Term),
     /// Closes the window and tells the work to stop, before anything else is sent or announced (rule 8).
     Stop {
@@ -360,7 +361,7 @@ pub enum Why {
     Lost,
 }
 
-/// One candidate's view of one lease.
+/// What one candidate knows of one lease. Decides whether a request may be sent, and whether a term is valid.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lease<R: Record> {
     me: R::Identity,
@@ -379,7 +380,7 @@ pub struct Lease<R: Record> {
     /// Our own writes without a positive answer. All replace the same version, so at most one of them is committed (rule 6).
     unanswered: Vec<Sent<R>>,
     work_runs: bool,
-    /// Boxed, like the next field, because most candidacies have neither.
+    /// `None` unless the lease is a session. Boxed, like the next field, because most candidacies have neither.
     session: Option<Box<Session<R>>>,
     job: Option<Box<Job<R>>>,
     effects: VecDeque<Effect>,
@@ -461,7 +462,7 @@ impl<R: Record> Lease<R> {
         self.own_term().filter(|term| self.stage == Stage::Leading && now < term.valid_until())
     }
 
-    /// The ID, if the lease is a session.
+    /// The ID of the session; `None` if this lease is not a session.
     pub fn session(&self) -> Option<&R::SessionId> {
         self.session.as_ref().map(|session| &session.id)
     }
@@ -497,8 +498,8 @@ impl<R: Record> Lease<R> {
         self.held.as_ref().map(Held::term)
     }
 
-    /// The moment until which this candidate may block others. It is the end of the lease of its last write known to be committed; without
-    /// one, the latest end of its acquisitions that may have been committed. Renewals that are not known to be committed are ignored.
+    /// The moment until which this candidate may block others: the end of the lease of its last committed write, or
+    /// else the latest end of acquisitions that may be committed. Renewals of unknown outcome are ignored.
     pub fn may_hold_until(&self) -> Option<LocalInstant> {
         let sent = || self.in_flight.iter().filter_map(InFlight::write).chain(&self.unanswered);
         // The newest acquisition need not have the latest end: an earlier one may have had a longer lease.
@@ -521,14 +522,13 @@ impl<R: Record> Lease<R> {
         self.unanswered.iter().map(|sent| &*sent.record)
     }
 
-    /// Returns `true` if an unanswered write is older than its lease. It is forgotten once a read shows that it was not
-    /// committed.
+    /// Returns `true` if an unanswered write is older than its lease: the next answered read resolves or forgets it.
     pub fn has_old_write(&self, now: LocalInstant) -> bool {
         self.unanswered.iter().any(|sent| now >= sent.window.lease_until)
     }
 
-    /// The candidate that should lead next: this process's own choice, or else that of a request in our own record. The policy decides
-    /// whether to hand over; a release carries the name in any case.
+    /// The candidate that should lead next: this process's own choice, or else the name in a request. The policy
+    /// decides whether to hand over; a release carries the name in any case.
     pub fn successor(&self) -> Option<&R::Identity> {
         self.held.as_ref()?.successor.as_deref()
     }
@@ -543,7 +543,7 @@ impl<R: Record> Lease<R> {
         self.job.as_ref().is_some_and(|job| job.done)
     }
 
-    /// Returns `true` if the work of this term has succeeded at the job. A release carries the mark.
+    /// Returns `true` if the work of this term has succeeded at the job. If so, a release carries the mark.
     pub fn work_succeeded(&self) -> bool {
         self.job.as_ref().is_some_and(|job| job.succeeded)
     }
@@ -592,8 +592,8 @@ impl<R: Record> Lease<R> {
         if self.is_job_done() {
             return Err(NoPermit::JobDone);
         }
-        // Rule S1: one write creates a session. If its outcome is unknown and a read does not show it, a second one could be
-        // committed after others have ended the first session and have taken its locks.
+        // Rule S1: only one write may create a session. If its outcome is unknown, or if the object exists, a second
+        // one could be committed after others have ended the session and taken its locks.
         if self.has_tried_to_create() || self.session.is_some() && self.watch.found().is_some() {
             return Err(NoPermit::Spent);
         }
@@ -618,7 +618,7 @@ impl<R: Record> Lease<R> {
             // Rule S1: others may have ended the session and deleted its object. If the network then delivers the creation a second time, a
             // renewal would open a session that others know to be over.
             Stage::Won if self.session.is_some() => Err(NoPermit::Spent),
-            // Rule 18: a lease of several parts may have been acquired in some before another part showed the mark. Then no term begins.
+            // Rule 18: some of several parts may be acquired before another one shows the mark. Then no term begins.
             Stage::Won if self.is_job_done() => Err(NoPermit::JobDone),
             Stage::Won | Stage::Leading => Ok(Permit { lease: self, now, kind: Kind::Renew }),
             _ => Err(NoPermit::Nothing),
@@ -687,15 +687,15 @@ impl<R: Record> Lease<R> {
 
     // ---- Answers ----
 
-    /// Takes the answer to the read, and returns its meaning. `known_for` is the time for which the version has existed for certain: zero,
-    /// unless the store's clock is trusted (rule 19).
+    /// Takes the answer to the read, and returns its meaning. `known_for` is how long the version has certainly
+    /// existed: zero, unless the store's clock is trusted (rule 19).
     pub fn read_answered(
         &mut self,
         now: LocalInstant,
         answer: Result<Option<Versioned<R>>, ReadError>,
         known_for: Duration,
     ) -> Shown {
-        // Before the answer is used: it may come after the end of the term.
+        // This comes first: the answer may come after the end of the term.
         self.tick(now);
         if self.in_flight.take_if(|sent| *sent == InFlight::Read).is_none() {
             return Shown::Nothing;
@@ -722,7 +722,7 @@ impl<R: Record> Lease<R> {
         }
         match (&mut self.held, &found) {
             (Some(held), Some(found)) if held.found.version == found.version => {
-                // Nothing has replaced the version, so unanswered writes whose leases have not expired may still be committed.
+                // The version is the same, so unanswered writes may still be committed. Only old ones are forgotten.
                 self.forget_old(now);
                 return Shown::OwnRecord;
             }
@@ -769,8 +769,8 @@ impl<R: Record> Lease<R> {
         self.watch.hint(now, id);
     }
 
-    /// Takes one of our own writes that is known to be committed, because its answer says so or a read shows its id. The version that our
-    /// other unanswered writes replace is gone.
+    /// Takes one of our own writes that is known to be committed, because its answer says so or a read shows its id.
+    /// Our other unanswered writes replace a version that is gone, so they are forgotten.
     fn committed(&mut self, now: LocalInstant, sent: Sent<R>, found: Versioned<R>) {
         self.unanswered.clear();
         self.saw_token(found.record.token());
@@ -786,7 +786,7 @@ impl<R: Record> Lease<R> {
         // Rule 14: the first name stays, as in `read_answered`.
         let named = self.held.take().and_then(|before| before.successor);
         let successor = named.or_else(|| asked_for(&*found.record));
-        // Rule 4: counted from before the send. Rule 22: capped by the present limits, which may be shorter.
+        // Rule 4: the window counts from before the send. Rule 22: it is capped by the present limits.
         let held = Held { found, window: sent.window.capped(self.limits), successor };
         match self.stage {
             Stage::Candidate => {
@@ -813,7 +813,7 @@ impl<R: Record> Lease<R> {
 
     fn observe(&mut self, now: LocalInstant, found: Option<Versioned<R>>, known_for: Duration) -> Shown {
         let holder = found.as_ref().and_then(|found| found.record.holder());
-        // Rule 2: another process with the same identity is another holder, unless the configuration excludes that.
+        // Rule 2: a holder with our identity is another process, unless the configuration rules out that there is one.
         let is_free = holder.is_none_or(|holder| self.reclaims && *holder == self.me);
         if let Some(found) = &found {
             self.saw_token(found.record.token());
@@ -834,8 +834,9 @@ impl<R: Record> Lease<R> {
     /// Begins a candidacy. If a restart of the driver has cut off an earlier one, the earlier work must not run any more, and the earlier
     /// request in flight must have been dropped. A term that was left open is over.
     pub fn begin(&mut self, now: LocalInstant, job: Option<R::Job>) {
-        // This comes first, because it moves the record of an open term into the watch. Its effect is dropped below.
+        // This comes first: it moves the record of an open term into the watch, which `is_done` reads.
         self.reset(now);
+        // The effects of an earlier candidacy, and the `Finished` of `reset`, are not for this one.
         (self.effects, self.is_renewed) = (VecDeque::new(), false);
         self.work_runs = false;
         let is_done = |job: &R::Job| self.watch.found().is_some_and(|found| found.record.is_done(job));
@@ -874,7 +875,7 @@ impl<R: Record> Lease<R> {
         }
     }
 
-    /// Records that the term's work has ended. `succeeded` matters to a job.
+    /// Records that the term's work has ended. `succeeded` counts only for a job.
     pub fn work_ended(&mut self, now: LocalInstant, succeeded: bool) {
         // In every stage: if work ends before its term, `stop` need not wait for it.
         self.work_runs = false;
@@ -885,7 +886,7 @@ impl<R: Record> Lease<R> {
             return;
         }
         if std::mem::replace(&mut self.stage, Stage::Over) == Stage::Abandoned {
-            // The work may have run into another's term, so its lease is not released.
+            // The work may have run into the term of another candidate, so the lease is not released.
             self.give_up(now);
         }
     }
@@ -915,8 +916,8 @@ impl<R: Record> Lease<R> {
         self.stage = if self.work_runs { Stage::Stopping { drop_by, margin } } else { Stage::Over };
     }
 
-    /// Takes the loss of our own record, if there is one. If that record comes back, or if the object vanished, this candidate waits like
-    /// any other until the record's lease expires (rule 3).
+    /// Takes the loss of our own record, if we had one. If that record comes back, or if the object vanished, this
+    /// candidate waits like any other until the record's lease expires (rule 3).
     fn lose(&mut self, now: LocalInstant) {
         self.unanswered.clear();
         // This comes before `held` is taken: the deadlines of the work count from its window.
@@ -985,7 +986,7 @@ fn asked_for<R: Record>(record: &R) -> Option<Box<R::Identity>> {
     record.preferred().filter(|preferred| record.holder() != Some(preferred)).cloned().map(Box::new)
 }
 
-/// What was observed of an object that somebody else may hold: client-go's observed record and observed time.
+/// What was observed of an object that somebody else may hold, and when its lease expires.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Watch<R: Record> {
     /// `None` before the first read.
@@ -1017,9 +1018,9 @@ impl<R: Record> Watch<R> {
         self.observed.as_ref().map(|observed| observed.expires_at)
     }
 
-    /// Rule 15: takes a message that a write is committed. If a read shows its id later, the lease counts from this message. The writer had
-    /// read its clock for the send before it drew the id. So no message can name the id earlier, not even a false or replayed one. A hint
-    /// has no other effect.
+    /// Rule 15: takes a message that a write is committed. If a later read shows the id of this write, the lease counts
+    /// from this message. The writer had read its clock for the send before it drew the id. So no message can name the
+    /// id earlier, not even a false or replayed one. A hint has no other effect.
     pub fn hint(&mut self, now: LocalInstant, id: R::WriteId) {
         if self.hint.as_ref().is_none_or(|hint| hint.0 != id) {
             self.hint = Some(Box::new((id, now)));
@@ -1045,8 +1046,8 @@ impl<R: Record> Watch<R> {
             self.observed = before;
             return Shown::Same;
         }
-        // The order matters. A vanished object has no holder either, but its lease has to expire. A request must not move the end of the
-        // wait, whoever holds the lease. Nobody waits for a free record.
+        // The first case that fits applies. A vanished object has no holder either, but its lease has to expire. A
+        // request must not move the end of the wait, whoever holds the lease. Nobody waits for a free record.
         let (shown, expires_at) = match (&found, before) {
             // Rules 3 and 13: the object vanished; no candidate deletes it. A candidate that saw the lease waits until it expires.
             (None, None) => (Shown::Absent, now),
@@ -1058,8 +1059,8 @@ impl<R: Record> Watch<R> {
                 (Shown::Named, expires_at)
             }
             _ if is_free => (Shown::Written, now),
-            // Rules 1 and 2: the lease counts from the return of the read. The send of the read would be too early, because the write may
-            // have been sent in between. A hint or an age shows that the write had been sent at an earlier moment.
+            // Rules 1 and 2: the lease counts from the return of the read. The send of the read would be too early: the
+            // write may have been sent in between. A hint or an age proves that it was sent earlier.
             (Some(found), _) => {
                 let lease = found.record.lease_duration();
                 let hinted = self.hint.as_deref().filter(|(id, _)| found.record.write_id() == Some(id));
