@@ -25,8 +25,9 @@ Exit codes:
     0  done; `probe`: the store is fit
     1  the store is unfit for leader election; `health`: the answer is no;
        `status --exit-code`: nobody leads
-   64  invalid arguments or settings, such as an unreadable file; no such lock
-       or history
+   64  invalid arguments or settings, such as an unreadable file or a missing
+       directory of a file:// lock; `transfer`, `release`: no such lock;
+       `history`: none was recorded
    65  the lock's object is not a leader election record
    69  the store is unreachable or denies access, or another service has the
        lock; `probe`: inconclusive

@@ -153,7 +153,7 @@ impl Both {
             (returned.write_id, returned.peer, returned.rank) = (Some(write_id), None, None);
             if let Err(error) = self.put_at(side, key, &returned, &half).await {
                 let problem = with_causes(&error);
-                tracing::warn!(lock = self.describe(key), problem, "one half of a Lease stays for its duration");
+                tracing::warn!(lock = self.describe(key), problem, "the Lease is held in only one of the two folders; it cannot be taken over until it expires");
             }
         }
         if kind != StoreErrorKind::Rejected {

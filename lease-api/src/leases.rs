@@ -201,7 +201,7 @@ impl Leases {
         let object = self.store.describe(&key);
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
         if reported.len() < MOST_REPORTED && reported.insert(key) {
-            tracing::warn!(%object, %error, "listings leave out an object that may not be read; allow the read, or remove the object");
+            tracing::warn!(%object, %error, "an object is missing from listings, because reading it is not permitted; permit it, or remove the object");
         }
     }
 

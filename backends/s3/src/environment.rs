@@ -19,8 +19,8 @@ const SECRET: &str = "AWS_SECRET_ACCESS_KEY";
 /// The usual places of credentials.
 fn set_some() -> String {
     match [KEY, SECRET].map(|name| variable(name).is_some()) {
-        [true, false] => format!("{KEY} is set and {SECRET} is not; set both, or AWS_PROFILE"),
-        [false, true] => format!("{SECRET} is set and {KEY} is not; set both, or AWS_PROFILE"),
+        [true, false] => format!("{KEY} is set, but {SECRET} is not; set both, or AWS_PROFILE"),
+        [false, true] => format!("{SECRET} is set, but {KEY} is not; set both, or AWS_PROFILE"),
         _ => format!("set {KEY} and {SECRET}, or AWS_PROFILE"),
     }
 }

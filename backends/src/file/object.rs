@@ -221,7 +221,7 @@ impl ObjectDirectory {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) if error.kind() == ErrorKind::NotADirectory && self.is_taken() => {
                 let message = format!(
-                    "{} is another program's file, where this lock needs a directory; move it, or choose another name",
+                    "{} is a file of another program (the lock is a directory of that name); move it, or choose another name",
                     self.name
                 );
                 Err(StoreError::new(StoreErrorKind::Unreadable, message))

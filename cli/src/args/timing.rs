@@ -27,8 +27,8 @@ pub(crate) struct Timing {
     renew_deadline: Option<Duration>,
     /// Renew, and poll, this often
     ///
-    /// A leader renews, and a follower reads the lock, once per retry period. Each costs one request. The default is two
-    /// fifteenths of --lease-duration.
+    /// A leader renews once per retry period. A follower reads the lock every 1 to 2.2 retry periods. Each costs one request.
+    /// The default is two fifteenths of --lease-duration.
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     retry_period: Option<Duration>,
     /// Limit the time of a request

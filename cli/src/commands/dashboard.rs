@@ -31,8 +31,8 @@ use crate::survey::Scanner;
 pub(crate) struct Args {
     /// Show the locks under this prefix
     ///
-    /// A URL such as s3://bucket/locks/ or file:///directory/. For locks of several parts, name the prefix of each part, in the
-    /// order that all commands share. In the environment variable, put one URL per line.
+    /// A URL such as s3://bucket/locks/ or file:///directory/. If candidates combine several locks into one, name the prefix of
+    /// each, in the order that all commands share. In the environment variable, put one URL per line.
     #[arg(value_name = "PREFIX-URL", value_parser = PrefixUrl::parser(), value_delimiter = '\n', required = true)]
     prefixes: Vec<PrefixUrl>,
     /// Poll the locks this often
@@ -55,14 +55,14 @@ when, and with which result. The command does not compete. Each poll costs one l
 each object that has changed, however many browsers show the page. A lock that a session holds is shown with the lease of \
 the session.
 
-A lock is in trouble if its lease has expired: the dashboard saw no renewal for a whole lease duration, or the lease is older by \
-the store's clock, or, if the store reports no ages, by the holder's. A lock is also in trouble if its object cannot be read or \
+A lock is in trouble if its lease has expired: the dashboard saw no renewal for a whole lease duration, or the lease's \
+age exceeds that duration, by the store's clock, or by the holder's if the store reports no ages. A lock is also in trouble if its object cannot be read or \
 is not a record; if its object was deleted while the lock was held; or if the lock is free and the last work failed, according \
 to its history.
 
 The timeline of a lock shows the terms since the dashboard started, and those of the day before if candidates run with \
---keep-history. The page has at most 100 kB: locks that do not fit are in less trouble than those shown, and `leaderelect \
-list` shows all.";
+--keep-history. The page has at most 100 kB. Locks in trouble come first, so healthy ones are left out first; \
+`leaderelect list` shows all.";
 
 const EXAMPLES: &str = "\
 Examples:

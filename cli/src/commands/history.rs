@@ -34,8 +34,8 @@ use crate::output::{BOLD, Format, Output};
 /// the next write shows the reason. The last term may have expired since: see
 /// `leaderelect status`.
 ///
-/// For a lock of several parts, each part is shown separately: a term had a leader
-/// only if a majority shows it.
+/// If --lock is given several times, each of these locks is shown separately: a
+/// term had a leader only if a majority of them shows it.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_long_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -138,8 +138,7 @@ async fn read(lock: &LockUrl) -> Result<Known, Failure> {
 
 fn keeps_none(lock: &LockUrl) -> Failure {
     Failure::usage(format!(
-        "{lock} has no history; run its candidates with --keep-history 100, or use a lock with one object per write, such as \
-         sequenced+file:///directory/name?keep=1000, or one on oss:// or cos://"
+        "{lock}: no history was recorded; start its candidates with --keep-history 100"
     ))
 }
 

@@ -97,8 +97,8 @@ The annotation leaderelection/token of a Lease is the fencing token. It grows wi
 client writes. A deleted Lease leaves a record with the token.
 
 In --token-file, a line may list namespaces after the token, separated by commas; the token is then valid only for their \
-Leases. After a namespace, or after * for all namespaces, :read makes the token read-only there. Instead of a token, a line may name a \
-service account: see --token-review. /livez, /readyz and /healthz need no token. /metrics is for Prometheus.
+Leases. Append :read to a namespace to make the token read-only there. * stands for all namespaces, and only with :read. Example: `TOKEN \
+web,batch:read`. Instead of a token, a line may name a service account: see --token-review. /livez, /readyz and /healthz need no token. /metrics is for Prometheus.
 
 --second-folder is for the second of three rollouts that move electors from one folder to another, or from a cluster to a \
 folder, without two leaders: see docs/migrating.md.";
@@ -118,8 +118,8 @@ Examples:
 pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     let [folder] = &args.store[..] else {
         let message = format!(
-            "expected one --store, found {}; to move electors from one folder to another, use --second-folder; for a lock of \
-             several parts, use `leaderelect serve` with several --lock",
+            "expected one --store, found {}; to move electors from one folder to another, use --second-folder; to \
+             combine several locks into one, use `leaderelect serve` with several --lock",
             args.store.len()
         );
         return Err(Failure::usage(message));

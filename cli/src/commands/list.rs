@@ -27,10 +27,11 @@ use crate::survey::{Row, Scanner};
 ///   handing over  the holder is asked to hand over
 ///   free          nobody leads
 ///   failed        nobody leads; by the history of the lock, the last work failed
-///   expired       by the store's clock, the lease ended more than 1s ago, or with
+///   expired       the lease ended at least 1s ago by the store's clock, or with
 ///                 --watch-for: no renewal came for a whole lease
-///   stale?        the store reports no ages, and the lease is over by the clocks
-///                 of the holder and this machine; --watch-for makes sure
+///   stale?        comparing the holder's clock with this machine's, the lease seems
+///                 to be over, and the store reports no ages; use --watch-for to
+///                 find out
 ///
 /// or `cannot be read` or `not a record`. If the watch was too short, STATE stays
 /// held or stale?.

@@ -47,8 +47,8 @@ use crate::output::{BOLD, Format, Output};
 /// of the election in requests. With --failover or --budget, it proposes timings.
 /// The exit code is 1 if the store is too slow for them.
 ///
-/// For a lock of several parts, each store is probed separately, and the exit code
-/// is the worst of them. Every store must be fit: with one that ignores
+/// If --lock is given several times, each store is probed separately, and the exit
+/// code is the worst of them. Every store must be fit: with one that ignores
 /// conditions, two leaders are possible.
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment, after_long_help = EXAMPLES)]

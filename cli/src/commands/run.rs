@@ -52,9 +52,10 @@ use crate::supervise::signals::Signals;
 ///
 /// Environment: the command gets LEADERELECTION_IDENTITY,
 /// LEADERELECTION_FENCING_TOKEN and LEADERELECTION_LOCK (the URL without secrets).
-/// It gets neither LEADERELECTION_HTTP_TOKEN nor LEADERELECT_*, the variables of
-/// the options: they may be secret, and would configure a leaderelect inside the
-/// command. It gets everything else, including credentials.
+/// It keeps all other variables, including credentials, except those of options
+/// (LEADERELECT_*) and LEADERELECTION_HTTP_TOKEN. These are removed because they
+/// may be secret, and because LEADERELECT_* would configure a leaderelect that the
+/// command starts.
 ///
 /// Fencing: losing leadership cannot undo a request that is already sent. Pass the
 /// fencing token to every resource that the command writes to, and let those
@@ -68,8 +69,9 @@ use crate::supervise::signals::Signals;
 ///
 /// Signals: SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2 and SIGWINCH are
 /// forwarded to the command's process group, and the lease is renewed until the
-/// command has ended. While no command runs, the first four end the wait. On Linux,
-/// a signal that was ignored when leaderelect started (nohup) stays ignored.
+/// command has ended. While no command runs, SIGTERM, SIGINT, SIGHUP and SIGQUIT
+/// end the wait. On Linux, a signal that was ignored when leaderelect started
+/// (nohup) stays ignored.
 ///
 /// Leftover processes get SIGTERM once the command has ended, and SIGKILL 5 seconds
 /// later: on Linux all descendants of the command, in any process group or session,

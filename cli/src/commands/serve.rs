@@ -102,7 +102,7 @@ Compete for a lock and tell over HTTP who leads: a sidecar for any language
 Serves
 
   /         a page for people
-  /leader   JSON: {\"name\": \"…\"}, empty if no leader is known
+  /leader   JSON: {\"name\": \"…\"}; the name is \"\" if no leader is known
             ?wait=30s&after=TOKEN waits until the fencing token changes
   /events   the same, now and after each change: server-sent events
   /term     POST JSON: {\"token\": TOKEN, \"work\": \"running\"}, or \"done\",
@@ -110,7 +110,7 @@ Serves
             term with this token is over
   /leading  200 while this process leads, else 503
   /readyz   200 if the store has answered within a lease duration, else 503
-  /healthz  200 unless a leader has stopped renewing, else 500
+  /healthz  500 if this process leads and has stopped renewing, else 200
   /metrics  for Prometheus
   /openapi.json
 

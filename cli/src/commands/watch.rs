@@ -33,10 +33,10 @@ use crate::survey::{Row, slots};
 ///
 /// Prints one line, or one JSON object, for every change. The command polls the
 /// lock, so a change that is undone between two reads is not seen. Times are when
-/// this machine saw the change. If the lock has several parts, every tenth poll
-/// reads each part singly, to tell which are unavailable. If a session holds the
-/// lock, the command reads the session too (two requests per poll), and shows its
-/// renewals and its end.
+/// this machine saw the change. If --lock is given several times, every tenth poll
+/// reads each of these locks alone, to tell which are unavailable. If a session
+/// holds the lock, the command reads the session too (two requests per poll), and
+/// shows its renewals and its end.
 ///
 /// With a command after `--`, runs it for every change, one at a time, with the
 /// change in its environment: LEADERELECTION_EVENT (such as leading, expired,

@@ -73,7 +73,7 @@ fn unavailable(problem: &str) -> Response {
     let status = status(
         StatusCode::SERVICE_UNAVAILABLE,
         "ServiceUnavailable",
-        &format!("cannot tell whose the token is: {problem}"),
+        &format!("cannot find the owner of the token: {problem}"),
     );
     ([(RETRY_AFTER, "1")], status).into_response()
 }

@@ -14,8 +14,8 @@ use crate::exit::Failure;
 pub(super) struct AccountArgs {
     /// Accept service accounts of a cluster
     ///
-    /// A token that is not in --token-file is reviewed by the cluster of KUBECONFIG or of the pod, whose account needs the
-    /// ClusterRole system:auth-delegator. Grant the accounts rights in --token-file: `system:serviceaccount:NAMESPACE:NAME
+    /// A token that is not in --token-file is sent to the cluster of KUBECONFIG or of the pod for review. The account that
+    /// lease-api uses there needs the ClusterRole system:auth-delegator. Grant the service accounts rights in --token-file: `system:serviceaccount:NAMESPACE:NAME
     /// web,batch:read`, or `system:serviceaccounts:NAMESPACE web` for all accounts of a namespace.
     #[arg(long, requires = "token_file")]
     token_review: bool,

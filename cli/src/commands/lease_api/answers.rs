@@ -85,7 +85,7 @@ impl Answers {
         let late = || Err(format!("nobody has answered within {} s", PATIENCE.as_secs()));
         let review = review.await.unwrap_or_else(|_| late());
         if let Err(problem) = &review {
-            tracing::warn!(problem, "cannot tell whose a token is");
+            tracing::warn!(problem, "cannot find the owner of a token");
         }
         let answer = match (review, known.filter(Known::is_kept)) {
             (Ok(name), _) => Known { name, at: Instant::now(), failed: None },
