@@ -1,16 +1,17 @@
 //! A quorum: one lease in n objects, its *parts*, of which a leader needs q, more than half (rules M1 to M7, M9, M10 and M12 of
 //! docs/protocol.md).
 //!
-//! A [`Quorum`] shows its parts to a [`Lease`](crate::lease::Lease) as if they were one object, the *whole*. After each poll, it combines
-//! the parts into one record with one version. The lease applies its rules to these unchanged. The quorum has no clock and ends no term.
+//! A [`Quorum`] shows its parts to a [`Lease`](crate::lease::Lease) as if they were one object, the *whole*. After each
+//! poll, it combines them into one record with one version, to which the lease applies its rules. It has no clock and
+//! ends no term.
 //!
 //! ```text
 //!   a write:      Write -> plan() -> Plan -> Put, Put, Put -> the parts
-//!   its answers:  the Plan, which has taken them -> wrote() -> the version of the whole, for the lease
-//!   a poll:       ObservedParts, the answers to its reads -> polled() -> Versioned, for the lease
+//!   its answers:  the parts -> Plan::answered() -> wrote() -> the version of the whole, for the lease
+//!   a poll:       the parts -> ObservedParts -> polled() -> Versioned, for the lease
 //! ```
 //!
-//! - A *copy* is the record in one part. It is our *own* if this candidate wrote it, and not an earlier process with our identity.
+//! - A *copy* is the record in one part. It is our *own* only if this process wrote it, not an earlier one of ours.
 //! - The quorum derives the record of the whole from some of the parts. These parts *count*. A *takeover*, which is the first write of a
 //!   term, replaces only parts that count.
 //! - A part is *behind* a term if its token is at most the term's. The leader of that term may write over it. Two candidates may write the
@@ -39,7 +40,7 @@
 //! - No write id is used twice.
 //!
 //! A policy chooses which answers to wait for, the order of the puts, whether to try again, and whether to roll back a write that took too
-//! few parts. If it never sends a put, that counts as a lost request. The policy also has duties that the types cannot enforce:
+//! few parts. A put that is never sent counts as a lost request. The policy also has duties that the types cannot enforce:
 //!
 //! - Use one [`Quorum`] for one lease, and give the lease the answer to its write before the next poll.
 //! - Send each put once, and hand in its answer for its own plan and part. To repeat a failed put, call [`Plan::send_again`] before
@@ -166,8 +167,8 @@ pub struct Quorum<R: InParts> {
 struct ObservedWhole<R: InParts> {
     found: Versioned<R>,
     known: KnownParts<R>,
-    /// `true` if every part that counts shows this same write. Only then is a request to lead next possible (M9): it keeps the id of the
-    /// write, by which the holder recognizes its own copies.
+    /// `true` if every part that counts shows this same write. A request to lead next needs this (M9): it keeps the id
+    /// of the write, by which the holder recognizes its copies.
     is_one_write: bool,
 }
 
@@ -181,8 +182,8 @@ struct KnownPart<R: InParts> {
     version: Option<R::Version>,
     /// `true` if the part counts, so a takeover may replace it.
     counts: bool,
-    /// The copy, kept only if it is needed later. In a part that does not count, a leader compares its token with that of the term (M10).
-    /// In a part that nobody holds, it may be an earlier attempt of our release; the next attempt then skips the part (M6).
+    /// The copy, if needed later. In a part that does not count, a leader compares the copy's token with its own (M10).
+    /// In a part without a holder, the copy may be an attempt of our release; the next attempt skips the part (M6).
     kept_copy: Option<Arc<R>>,
 }
 
@@ -235,8 +236,8 @@ impl<R: InParts> Quorum<R> {
         self.shown.as_ref().is_some_and(|shown| !shown.knows(part, observed))
     }
 
-    /// M4: the key by which `Blocked` orders copies, to show the largest: free copies first, then those that our identity holds, then those
-    /// that others hold. Among equals, the higher token is larger.
+    /// M4: `Free` and `Blocked` show the copy with the largest key. Copies without a holder have the smallest keys,
+    /// then come those that our identity holds, then those that others hold. Among equals, the token decides.
     pub fn precedence(&self, copy: &R) -> (bool, bool, u64) {
         let is_held = copy.holder().is_some();
         (is_held && copy.holder() != Some(&self.me), is_held, copy.token())
@@ -263,15 +264,15 @@ impl<R: InParts> Quorum<R> {
         if let (Verdict::Same, Some(shown)) = (verdict, &self.shown) {
             return Ok((Some(shown.found.clone()), age));
         }
-        // Parts above this token are dropped. M5: after `Free` and `Blocked`, the next term may get the token just above it. In the other
-        // cases, no part may be dropped because of its token, so this is the highest of all; the record shows that of its write.
+        // Parts above this token do not count. M5: after `Free` and `Blocked`, the next term may get the token just
+        // above it. In the other cases, no part is left out for its token, so this is the highest.
         let highest = || observed.copies(&counted).map(Record::token).max();
         let token = match verdict {
             Verdict::Free | Verdict::Blocked => self.quorum_token(observed, counted.iter().copied()).or_else(highest),
             _ => observed.all_copies().map(Record::token).max(),
         };
-        // The order matters. M12 drops each part with a job's mark that q parts lack, but only if q parts still count after that, so the
-        // parts above the token must already be gone. The version comes last, because it says which parts count.
+        // The order matters. M12: `marks` removes each part with a mark that q parts lack, if q parts still count after
+        // that. So the parts above the token are removed before. The version comes last: it says which parts count.
         counted.retain(|part| observed.copy(*part).is_none_or(|copy| Some(copy.token()) <= token));
         let marks = self.marks(observed, &mut counted);
         let known = self.known_parts(observed, verdict, &counted);
@@ -394,7 +395,7 @@ impl<R: InParts> Quorum<R> {
         is_others && observed.all_copies().filter(shows_release).count() >= self.needed
     }
 
-    /// See [`Verdict::Free`]. A part that still shows the leader's own write is not free for this leader, because it has not lost the part.
+    /// See [`Verdict::Free`]. A leader still has a part with its own write, so this part is not free.
     fn free(&self, observed: &ObservedParts<'_, R>) -> Option<BTreeSet<Part>> {
         let may_lead = self.may_lead_with_some();
         self.enough(observed, |part| {
@@ -423,7 +424,7 @@ impl<R: InParts> Quorum<R> {
         self.own.iter().find(|own| is_same_write(copy, &*own.record))
     }
 
-    /// M1: returns what is known of the parts after a poll. The cases below say when a silent part is assumed to be unchanged.
+    /// M1: what is known of the parts after a poll. The cases say what stays known of a part that has not answered.
     fn known_parts(
         &self,
         observed: &ObservedParts<'_, R>,
@@ -434,10 +435,10 @@ impl<R: InParts> Quorum<R> {
             |shown: &ObservedWhole<R>| observed.copies(counted).any(|copy| is_same_write(copy, shown.record()));
         let still_known = |shown: &ObservedWhole<R>| match verdict {
             Verdict::Same | Verdict::Continues | Verdict::HandingOver => shown.known.clone(),
-            // Only if every part that counted before showed this write. Otherwise, a silent part may be a release with a job's mark. If it
-            // went on counting, the next write could replace the release and lose the mark.
+            // Only if every part that counted before showed this write. Otherwise, a silent part may have a release
+            // with a job's mark, which the next write could replace and lose.
             Verdict::Committed if shown.is_one_write && is_shown_again(shown) => shown.known.clone(),
-            // No part has changed, but some are silent. If they return unchanged, the wait must not restart.
+            // No part that has answered has changed. If the silent ones return unchanged, the wait must not restart.
             Verdict::Blocked if shown.is_one_write && shown.is_unchanged(observed) => {
                 let uncounted = |known: &KnownPart<R>| KnownPart { counts: false, ..known.clone() };
                 shown.known.iter().map(|(part, known)| (*part, uncounted(known))).collect()
@@ -484,8 +485,8 @@ impl<R: InParts> ObservedWhole<R> {
     }
 }
 
-/// M1: combines the versions of all known parts into one, which also says which parts count. If two polls that count different parts shared
-/// a version, a write on it could replace parts that did not count for the record that the lease has seen.
+/// M1: combines the versions of all known parts into one, which also says which parts count. If it did not, a write
+/// could replace parts that did not count when the lease saw the record.
 fn whole<R: InParts>(parts: &KnownParts<R>) -> R::Version {
     R::whole(parts.iter().map(|(part, known)| (*part, (known.version.as_ref(), known.counts))).collect())
 }
