@@ -2,8 +2,7 @@
 //! docs/protocol.md).
 //!
 //! A [`Quorum`] shows its parts to a [`Lease`](crate::lease::Lease) as if they were one object, the *whole*. After each
-//! poll, it combines them into one record with one version, to which the lease applies its rules. It has no clock and
-//! ends no term.
+//! poll, it combines them into one record and version, to which the lease applies its rules. The quorum ends no term.
 //!
 //! ```text
 //!   a write:      Write -> plan() -> Plan -> Put, Put, Put -> the parts

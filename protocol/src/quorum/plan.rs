@@ -27,7 +27,7 @@ pub enum Failed {
     Other,
 }
 
-/// A conditional write of one part. Only a [`Plan`] or a [`Quorum`] creates one.
+/// A conditional write to one part. Only a [`Plan`] or a [`Quorum`] creates one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Put<R: Record> {
     part: Part,
@@ -55,7 +55,7 @@ impl<R: Record> Put<R> {
     }
 }
 
-/// One write of the lease, until it is committed in q parts or can no longer be. [`Quorum::plan`] creates it.
+/// The puts of one write of the lease, and their outcomes so far. [`Quorum::plan`] creates it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Plan<R: Record> {
     /// The record without the fields that only copies in parts have.
@@ -108,7 +108,7 @@ impl<R: Record> Plan<R> {
         self.in_turn
     }
 
-    /// Returns the next put that is to be sent now.
+    /// Returns the next put that is to be sent now; `None` if all are sent, or an answer is needed first.
     pub fn send(&mut self) -> Option<Put<R>> {
         if self.in_turn && !self.open.is_empty() {
             return None;
@@ -118,15 +118,15 @@ impl<R: Record> Plan<R> {
         Some(put)
     }
 
-    /// Takes the answer of a part (M2, M3 and M6). Returns `Some(true)` once q parts have confirmed the write, and for a release only once
-    /// all parts have answered. Returns `Some(false)` if q can no longer be reached, and `None` if more answers are needed.
+    /// Takes the answer of a part (M2, M3 and M6). Returns `Some(true)` if the write is committed in q parts; a release
+    /// also waits for all answers. Returns `Some(false)` if too few parts are left. Otherwise `None`.
     pub fn answered(&mut self, part: Part, answer: Result<R::Version, Failed>) -> Option<bool> {
         self.open.remove(&part);
         match answer {
             Ok(version) => {
                 self.written.insert(part, version);
             }
-            // Another candidate was faster here, and continues with the other parts.
+            // Leaves the other parts to the candidate that was faster here.
             Err(Failed::Conflict) if self.in_turn => self.puts.clear(),
             Err(_) => {}
         }
@@ -139,8 +139,8 @@ impl<R: Record> Plan<R> {
         (self.written.len() + self.open.len() + self.puts.len() < self.needed).then_some(false)
     }
 
-    /// Queues a put of this plan once more, behind the others. Call it before [`answered`](Self::answered) takes its failure, because that
-    /// may end the plan.
+    /// Queues a put of this plan once more, behind the others. Call this before [`answered`](Self::answered) takes the
+    /// failure, which may end the plan.
     pub fn send_again(&mut self, put: Put<R>) {
         self.puts.push_back(put);
     }
@@ -196,16 +196,16 @@ impl<R: InParts> Quorum<R> {
         };
         let is_unknown = |part: &Part| renews && shown.is_some_and(|shown| !shown.known.contains_key(part));
         let unknown = (0..self.size).filter(is_unknown).collect();
-        // A release that is tried again skips the parts that it has already released. A second write there would change the version, so
-        // the takeover of a candidate that has read the first would fail.
+        // A release that is tried again skips the parts that it has already released. A second release there would
+        // change the version, and a takeover on the version of the first would fail.
         let written = shown.filter(|_| is_release).map(|shown| self.released(record, shown)).unwrap_or_default();
         let versions = versions.into_iter().filter(|(part, _)| !written.contains_key(part));
         let mut puts = self.puts(record, versions);
         if is_release {
             puts.reverse();
         }
-        // If two candidates take the parts one after the other, one of them gets all. A leader already excludes others, so it can write all
-        // parts at once, unless it needs all parts: then another candidate may hold one of them.
+        // If two candidates take the parts one by one, in the same order, one of them gets all. A leader excludes
+        // others already, so it writes all parts at once, unless it needs all: then another may hold one of them.
         let in_turn = self.needed == self.size || !(renews || is_release);
         Ok(Plan {
             record: Arc::clone(record),
@@ -242,11 +242,13 @@ impl<R: InParts> Quorum<R> {
         if written.len() == self.size {
             self.forget_all_but(record.write_id());
         }
-        // A new term forgets the parts that it has not written, so they are read again. Thus people are warned in each term of such parts.
+        // A new term forgets the parts that it has not written. They are read again, so in each term, people are warned
+        // of the parts above its token.
         let is_of_term = |shown: &ObservedWhole<R>| shown.record().token() == record.token();
         let mut parts = self.shown.take().filter(is_of_term).map(|shown| shown.known).unwrap_or_default();
-        // Keeps the parts to which this write sends no put: those that were unknown and have answered since, and those above the term's
-        // token. The other parts are still being written, or have rejected the put because they have changed.
+        // Keeps the parts to which this write sends no put: those that were unknown and have answered since, and those
+        // above the term's token. The known versions of all other parts are out of date: these parts are being written,
+        // or have changed and rejected the put.
         parts.retain(|part, known| unknown.contains(part) || !known.counts && !known.is_writable(record.token()));
         let written_as =
             |version: &R::Version| KnownPart { version: Some(version.clone()), counts: true, kept_copy: None };

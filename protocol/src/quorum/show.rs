@@ -8,9 +8,9 @@ use super::{ObservedParts, ObservedWhole, Part, Quorum, Verdict};
 use crate::record::{Claims, Content, InParts, RELEASED_LEASE, Record, stands};
 
 impl<R: InParts> Quorum<R> {
-    /// M5: the q-th smallest token of these parts, which is the highest if all are needed. A part with a higher token is ignored, so the
-    /// writer of one part cannot use up the tokens of all (M12). For the same reason, a part without an object has the lowest token:
-    /// otherwise, that writer could do so before the other parts have objects. Returns `None` if the q-th smallest is such a part.
+    /// M5: the q-th smallest token of these parts. A part with a higher token is ignored, so the writer of one part
+    /// cannot use up the tokens of all (M12). A part without an object has the lowest token: otherwise, the writer
+    /// could use them up before the others have objects. Returns `None` if the q-th part has no object.
     pub(super) fn quorum_token(
         &self,
         observed: &ObservedParts<'_, R>,
@@ -21,9 +21,9 @@ impl<R: InParts> Quorum<R> {
         *tokens.get(self.needed - 1)?
     }
 
-    /// M12: returns the marks of each part that stand. A mark stands unless q parts are without it. A part with a mark that does not stand
-    /// is removed from `counted`: a takeover there would remove the mark, although the release that carries it may still reach other
-    /// parts. If this would leave too few parts, every mark stands; otherwise nobody could lead.
+    /// M12: returns the marks that stand, by part. A mark stands unless q parts are without it. A part with a mark that
+    /// does not stand is removed from `counted`: a takeover there would remove the mark, although the release that
+    /// carries it may still reach other parts. If too few parts to lead would be left, every mark stands.
     pub(super) fn marks(
         &self,
         observed: &ObservedParts<'_, R>,
@@ -56,7 +56,7 @@ impl<R: InParts> Quorum<R> {
         version: &R::Version,
     ) -> Option<R> {
         let shown = self.shown.as_ref().map(ObservedWhole::record);
-        // In these cases, the record stays as it was shown, because a read may be out of date or miss an object.
+        // `Some` if the shown record stays, because a read may be out of date or miss an object.
         let before = shown.filter(|_| matches!(verdict, Verdict::Continues | Verdict::HandingOver));
         let (base, content) = match verdict {
             Verdict::Committed => {
@@ -104,8 +104,8 @@ impl<R: InParts> Quorum<R> {
         Some(R::together(content, claims))
     }
 
-    /// M9: the candidate that a request names as the next leader. If all parts are needed, a request in a single part that counts is
-    /// enough. Otherwise, the request must be on the write that is shown, and fewer than q parts may be without it.
+    /// M9: the candidate that a request names as the next leader. If all parts are needed, a request in one part that
+    /// counts is enough. Otherwise, it must have the id of the shown write, and fewer than q parts may lack it.
     fn asked_for<'a>(
         &self,
         observed: &ObservedParts<'a, R>,
