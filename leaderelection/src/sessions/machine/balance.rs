@@ -1,7 +1,7 @@
 //! Rule S9: hands over locks for balance.
 //!
-//! The others learn of a release with the session's next renewal. So locks are handed over in batches, each shortly before a renewal, and
-//! the next batch waits until the last one was taken.
+//! Other members learn of a release from the session's next renewal. So locks are handed over in batches, each shortly
+//! before a renewal. The next batch waits until the previous one was taken.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use super::member::{Housekeeping, Member};
 use crate::clock::LocalInstant;
 use crate::election::TermEndReason;
 
-/// A batch begins this fraction of a retry period before the renewal that reports it. Locks whose work stops at once are released by then.
+/// A batch begins 1/8 of a retry period before a renewal. If work stops at once, this renewal reports the release.
 pub(super) const BEFORE_RENEWAL: u32 = 8;
 
-/// The time between a release and the first poll for its taker, in eighths of the retry period: a renewal, a poll of the session,
-/// a read and a write.
+/// The time from a release to the first poll for the lock's new holder, in eighths of the retry period. It is enough
+/// for this member's renewal, and for the other member's poll of the session, read of the lock, and write.
 const UNTIL_TAKEN: u32 = 5;
 
-/// How often the pause can double for a member that does not take the locks offered to it.
+/// How often the pause doubles, at most, for a member that does not take the locks offered to it.
 const MOST_DOUBLINGS: u32 = 6;
 
 impl Member {
-    /// Hands over a batch of the locks for which another member is first in rank, if a renewal follows soon. Plans the next batch,
-    /// the next search, or none.
+    /// If a renewal follows soon, hands over a batch of the locks for which another member is first in rank. Then plans
+    /// the next batch or search, if one is needed.
     pub(super) fn balance(&mut self, now: LocalInstant) {
         let Some(window) = self.window().filter(|_| !self.stop_asked) else { return };
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
@@ -36,8 +36,8 @@ impl Member {
             return;
         }
         let batch_at = window.sent_at + (retry - retry / BEFORE_RENEWAL);
-        // An overdue renewal may not come soon. The next check follows after R/8: if checks were R apart, each could come just before a
-        // renewal is answered.
+        // Nobody knows when an overdue renewal comes. If checks were R apart, each could find it overdue, so the next
+        // one follows after R/8.
         if now < batch_at || now > window.sent_at + retry + retry / BEFORE_RENEWAL {
             let at = if now < batch_at { batch_at } else { now + retry / BEFORE_RENEWAL };
             return self.housekeeping.set(Housekeeping::Balance, at);
@@ -46,7 +46,7 @@ impl Member {
         let most = self.rules.max_handoffs(self.number_of_locks());
         while let Some(lock) = self.locks.get(scan.next as usize) {
             if self.handing_over.len() >= most {
-                // The locks of the last batch must be taken first.
+                // These locks must be taken first.
                 self.rebalance_scan = Some(scan);
                 return self.housekeeping.set(Housekeeping::Balance, batch_at + retry);
             }
@@ -54,7 +54,7 @@ impl Member {
             scan.next += 1;
             let first = if lock.leads() { self.first_in_rank(now, lock.hash) } else { None };
             if let Some((to, its_lease)) = first {
-                // A member that has released the lock takes it only one lease later. Until then, the lock would have no leader.
+                // The other member may have released the lock itself. Then it competes again only one lease later.
                 let ready_at = lock.free_since + lease.max(its_lease);
                 if now < ready_at {
                     scan.ready_at = Some(scan.ready_at.map_or(ready_at, |earlier| earlier.min(ready_at)));
@@ -65,7 +65,7 @@ impl Member {
                 self.end_term(now, id, TermEndReason::Transferred { to: to.to_string() });
             }
         }
-        // This member may have taken locks meanwhile, so only a search that finds none is the last.
+        // This member may have taken locks during the search, so only a search that finds none is the last.
         let again = scan.has_found.then(|| now + lease);
         let of_peers = self.peers.iter().filter(|(_, session, peer)| peer.is_member(session));
         let members_ready_at =
@@ -84,14 +84,14 @@ impl Member {
         }
     }
 
-    /// Returns `true` if the others soon learn of a release, because they read the sessions, or scan often while a member is new. Their
-    /// clocks may be faster than this one, so here a member stays new for less time than in `scan_pause`.
+    /// Returns `true` if the others soon notice a release: they read each session, or scan often while a member is new.
+    /// Their clocks may be faster, so here a member is new for two leases, and in `scan_pause` for three.
     fn is_release_noticed_soon(&self, now: LocalInstant) -> bool {
         !self.lists_instead_of_reading() || self.has_newer_member(now, self.rules.election.lease_duration * 2)
     }
 
-    /// Returns the member that is first in rank for a lock, and its lease. `None` if that is this member, or one that takes no locks yet:
-    /// it has not lived for one lease, or has not taken the locks offered to it.
+    /// Returns the member that is first in rank for a lock, and its lease. `None` if this member is first, or if the
+    /// first gets no locks now: it has not lived for one lease, or did not take the locks offered to it.
     fn first_in_rank(&self, now: LocalInstant, lock: u64) -> Option<(Arc<str>, Duration)> {
         let own = (ranking::score(self.identity_hash, self.rules.weight, lock), &self.identity);
         let members = self.peers.iter().filter(|(_, session, peer)| peer.is_member(session));
@@ -105,7 +105,7 @@ impl Member {
         takes.then(|| (best.1.clone(), session.lease_duration()))
     }
 
-    /// Notes that a lock that is being handed over was released, and plans the first poll for its taker.
+    /// If the lock that was released is being handed over, plans the first poll for its new holder.
     pub(super) fn on_handed_over(&mut self, now: LocalInstant, id: LockId) {
         let (retry, lease) = (self.rules.election.retry_period, self.rules.election.lease_duration);
         if let Some(handoff) = self.handing_over.get_mut(&id.0) {
@@ -113,13 +113,13 @@ impl Member {
         }
     }
 
-    /// The moment of the next poll of a lock that was handed over and that nobody has taken, as far as is known.
+    /// The next poll of a lock that was released for a hand-over; `None` for others, or if the lock is no longer free.
     pub(super) fn taker_poll_at(&self, id: LockId) -> Option<LocalInstant> {
         let handoff = self.handing_over.get(&id.0).filter(|_| self.table.view(id.0) == LockView::Free)?;
         handoff.released.map(|(poll_at, _)| poll_at)
     }
 
-    /// Plans the next poll for the taker of a lock, because a request is sent now.
+    /// Plans the next poll for the new holder one retry period from now, because a request about the lock is sent now.
     pub(super) fn plan_taker_poll(&mut self, now: LocalInstant, id: LockId) {
         let retry = self.rules.election.retry_period;
         if let Some(Handoff { released: Some((poll_at, _)), .. }) = self.handing_over.get_mut(&id.0) {
@@ -127,7 +127,7 @@ impl Member {
         }
     }
 
-    /// Finds out from a read if a lock that was handed over was taken.
+    /// After a read, finds out if the other member has taken the lock that was handed over, or has refused it.
     pub(super) fn observe_taker(&mut self, now: LocalInstant, id: LockId) {
         let Some(handoff) = self.handing_over.get(&id.0) else { return };
         let Some((_, until)) = handoff.released else { return };
@@ -145,7 +145,7 @@ impl Member {
         self.note_offer(now, &to, is_taken);
     }
 
-    /// Notes whether a member has taken a lock offered to it. If not, it is offered none for four leases, and for twice as long each time.
+    /// Notes if a member has taken a lock. If not, it is offered none for four leases. This pause doubles each time.
     fn note_offer(&mut self, now: LocalInstant, identity: &Arc<str>, is_taken: bool) {
         let (lease, mut again) = (self.rules.election.lease_duration, None);
         for (.., peer) in self.peers.iter_mut().filter(|(.., peer)| peer.identity.as_ref() == Some(identity)) {

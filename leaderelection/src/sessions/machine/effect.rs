@@ -11,7 +11,7 @@ use crate::lock::incompatible_record::IncompatibleRecord;
 use crate::lock::record::LeaderElectionRecord;
 use crate::store::{PageToken, Version};
 
-/// An order to the driver. The driver carries out effects in the order in which they come.
+/// An order to the driver, or a fact for its listeners. The driver carries out effects in the order in which they come.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Effect {
@@ -34,8 +34,8 @@ pub enum Effect {
         /// The place of the page; `None` for the first.
         from: Option<PageToken>,
     },
-    /// Carries out an effect for one lock, like that of an [`Election`](election::Election). At most one request is in flight for each
-    /// lock. The window of a term is that of the session. A lock gets no other term until abandoned work of an earlier one has ended.
+    /// Carries out an effect for one lock, as for a lock with its own [`Election`](election::Election). At most one
+    /// request is in flight for each lock. A term's window is the window of the session.
     Lock {
         /// The lock.
         lock: LockId,
@@ -115,12 +115,12 @@ pub enum Fact {
     PeerSeen {
         /// The session.
         session: SessionId,
-        /// The moment at which this version was first seen.
+        /// The moment at which the last renewal was first seen or reported.
         since: LocalInstant,
         /// The lease of the session.
         lease: std::time::Duration,
     },
-    /// Another session is over: its member ended it, this member ended it, or its object is gone.
+    /// Another session is over, or was forgotten because its object is missing or unreadable.
     PeerEnded {
         /// The session.
         session: SessionId,

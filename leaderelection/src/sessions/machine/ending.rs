@@ -33,10 +33,10 @@ impl Member {
         lock.phase = Phase::Competing;
         lock.ends_with_work = ends_with_work;
         lock.failures = BackOff::default();
-        // A wait that has begun continues in the new candidacy. A single attempt does not wait, because it would end without a request.
+        // A wait of an earlier candidacy continues. A single attempt that waited would end without a request.
         lock.not_before = if one_attempt { now } else { lock.not_before.max(now + stand_back) };
         (lock.work_end, lock.stop_asked) = (None, false);
-        // One listing shows which of thousands of locks do not exist, and costs less than a read of each. But it shows no marks of jobs.
+        // One listing shows which locks do not exist, and costs less than a read of each. But it shows no job marks.
         lock.must_read |= one_attempt || job.is_some() || is_unknown && !lists;
         lock.read_failed &= !one_attempt;
         if let Some(job) = job {
@@ -45,7 +45,7 @@ impl Member {
         if one_attempt {
             self.attempts.insert(id.0);
         }
-        // The member has ended, so nothing would ever answer this candidacy.
+        // The member has ended, so nothing else would ever end this candidacy.
         if self.stop_asked && self.own.is_none() {
             return self.finish(now, id);
         }
@@ -57,7 +57,7 @@ impl Member {
 
     pub(super) fn on_command(&mut self, now: LocalInstant, id: LockId, command: Command) {
         match command {
-            // A member that is ending its session releases each lock when its turn comes.
+            // While the member is leaving, `leave` or the end of the session releases each lock.
             Command::Stop if self.leaving.is_some() && self.lock(id).is_some_and(Lock::leads) => {}
             Command::Stop => self.stop_elector(now, id),
             Command::StepDown => self.end_term(now, id, TermEndReason::SteppedDown),
@@ -74,7 +74,7 @@ impl Member {
         lock.stop_asked = true;
         match (&lock.phase, lease_until) {
             (Phase::Leading { .. }, _) => self.end_term(now, id, TermEndReason::Cancelled),
-            // If a write is committed later, the lock would belong to a live session that has no candidate for it.
+            // A take that is committed later would give the lock to a live session that has no candidate for it.
             (Phase::Competing, Some(until)) if lock.in_doubt || may_be_ours => {
                 lock.must_read |= lock.in_doubt;
                 lock.phase = Phase::Ending(Box::new(Ending::of_candidacy(until)));
@@ -86,14 +86,14 @@ impl Member {
         }
     }
 
-    /// The moment at which the session's lease would expire without further renewals. It is the deadline of rules 8 and 9 for each lock,
-    /// although the session is still renewed (rule S6).
+    /// The moment at which the session's lease would expire without further renewals. Rules 8 and 9 use this deadline
+    /// for each lock, although the session is still renewed (rule S6).
     fn lease_until(&self) -> Option<LocalInstant> {
         self.window().map(|window| window.sent_at + self.rules.election.lease_duration)
     }
 
-    /// Sets the timer for the next deadline in the end of a term. If the release is given up at its deadline, its caller returns, and the
-    /// release continues in the background, for as long as the session lasts (rule S6).
+    /// Sets the timer for the next deadline in the end of a term. If a release is not committed at its deadline, only
+    /// the caller stops waiting. The release is retried as long as the session lasts (rule S6).
     fn set_ending_timer(&mut self, now: LocalInstant, id: LockId) {
         let patience = self.rules.election.release_patience;
         let Some(lock) = self.lock_mut(id) else { return };
@@ -119,7 +119,7 @@ impl Member {
         self.release_after_work(now, id);
     }
 
-    /// Ends every use of a lock that is now held by somebody else, or by nobody.
+    /// Ends the term or the release of a lock that the session no longer holds.
     pub(super) fn lose(&mut self, now: LocalInstant, id: LockId, reason: TermEndReason) {
         let Some(lock) = self.lock(id) else { return };
         if lock.is_being_released() {
@@ -129,7 +129,7 @@ impl Member {
         }
     }
 
-    /// Begins the release once the work has ended (rule 8). It may have ended before the term did.
+    /// Begins the release once both the term and its work have ended, in either order (rule 8).
     fn release_after_work(&mut self, now: LocalInstant, id: LockId) {
         let (works, is_ours) = (self.table.work_of(id.0).is_some(), self.is_ours(id));
         let (Some(lease_until), Some(lock)) = (self.lease_until(), self.lock_mut(id)) else { return };
@@ -142,7 +142,7 @@ impl Member {
             return self.finish(now, id);
         }
         ending.release(lease_until);
-        // Earlier waits were those of a candidate. The release must not wait, because the lock blocks others until then.
+        // A wait that began before the term does not apply to the release: the lock blocks others until it is released.
         lock.not_before = now;
         self.set_ending_timer(now, id);
         self.plan(now, id);
@@ -159,7 +159,7 @@ impl Member {
             // Only the term ends; the session may continue.
             (Phase::Leading { .. }, Some(reason)) => self.end_term(now, id, reason),
             (Phase::Ending(_), _) => self.release_after_work(now, id),
-            // The lock had no next term while this abandoned work was running.
+            // This work was abandoned. While it ran, the lock could have no other term.
             (Phase::Competing, _) => self.follow_record(now, id, BeginReason::Released),
             _ => {}
         }
@@ -178,7 +178,7 @@ impl Member {
                     self.set_ending_timer(now, id);
                 }
                 Some(Timeout::DroppedWork) => {
-                    // The session still waits for this work: the lock is not released while the work runs.
+                    // The table still counts this work, so neither the lock nor the session is released while it runs.
                     self.order(id, Effect::Abandon);
                     self.finish(now, id);
                 }
@@ -200,7 +200,7 @@ impl Member {
     /// Abandons the work of all terms. The session is not released, because that work still runs.
     pub(super) fn abandon_all_work(&mut self) {
         for index in self.locks_at_work() {
-            // Its lock gets no other term until the work ends (rule 8), but a new session need not wait for it.
+            // The lock gets no other term until this work ends (rule 8), but a new session can open before that.
             self.order(LockId::of(index), Effect::Abandon);
         }
     }

@@ -67,7 +67,7 @@ pub enum Input {
         stand_back: Duration,
         /// `true` if the term ends when its work is complete.
         ends_with_work: bool,
-        /// The job that the work does, if the job has to succeed only once (rule 18).
+        /// The job that the work does, if that job has to succeed only once (rule 18).
         job: Option<JobId>,
         /// `true` if the candidacy ends as soon as it would have to wait for anything but answers.
         one_attempt: bool,

@@ -23,7 +23,7 @@ impl Member {
         }
     }
 
-    /// Takes a committed release. If the work of its term has succeeded, it carries the job's mark, so the job is done.
+    /// Handles a committed release: if the work has succeeded, the release carries the job's mark, so the job is done.
     pub(super) fn note_job_done(&mut self, id: LockId) {
         if let (Some(job), Some(lock)) = (self.jobs.get_mut(&id.0), self.locks.get(id.0 as usize)) {
             job.done |= lock.work_end == Some(WorkEnd::Complete);
@@ -38,8 +38,8 @@ impl Member {
         }
     }
 
-    /// Returns the outcome of a candidacy that may be for a job. If the job is done, that is `JobDone`, unless a term
-    /// of this candidacy led without success.
+    /// Returns the outcome of a candidacy. `outcome` is what it would be without a job. If the job is done, the outcome
+    /// is `JobDone`, unless the candidate led without success.
     pub(super) fn outcome_of_job(&self, id: LockId, outcome: RunOutcome, work: Option<WorkEnd>) -> RunOutcome {
         match outcome {
             outcome if !self.jobs.get(&id.0).is_some_and(|job| job.done) => outcome,

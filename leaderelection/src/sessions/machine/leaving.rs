@@ -10,11 +10,11 @@ use super::member::Member;
 use crate::clock::LocalInstant;
 use crate::election::{Command, Input};
 
-/// One lock is released at a time for this many requests that may be in flight: others have to read and write each lock.
+/// The locks released at a time are at most 1/4 of the limit of requests in flight: others have to read and write each.
 const SHARE: usize = 4;
 
 impl Member {
-    /// Ends the session at the moment that leaves its locks without a leader for the shortest time.
+    /// Ends the session at once, or plans its end so that the locks are without a leader for a shorter time.
     pub(super) fn stop(&mut self, now: LocalInstant, draw: &mut impl SessionEntropy) {
         self.stop_asked = true;
         if self.own.is_none() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::clock::LocalInstant;
 use crate::store::{PageToken, Version};
 
-/// After this many failures in a row, a page is given up.
+/// A listing ends after this many failures of one page in a row.
 const MAX_FAILURES: u8 = 2;
 
 /// One page of a listing of sessions or locks.
@@ -30,7 +30,7 @@ impl<K> Page<K> {
 pub(super) struct Listing {
     /// The moment of the first page's request, while a listing is in flight.
     pub(super) began_at: Option<LocalInstant>,
-    /// The place of the page that comes next.
+    /// The place of the page that comes next; `None` for the first.
     token: Option<PageToken>,
     pub(super) in_flight: bool,
     /// The number of failures of this page in a row.
@@ -38,8 +38,8 @@ pub(super) struct Listing {
 }
 
 impl Listing {
-    /// Begins a listing, or continues the current one. Returns the place of the page to request, `Some(None)` for the first, unless a page
-    /// is in flight.
+    /// Begins a listing, or continues the current one. Returns the place of the page to request, `Some(None)` for the
+    /// first; `None` if a page is in flight.
     pub(super) fn ask(&mut self, now: LocalInstant) -> Option<Option<PageToken>> {
         if std::mem::replace(&mut self.in_flight, true) {
             return None;
@@ -48,12 +48,12 @@ impl Listing {
         Some(self.token.clone())
     }
 
-    /// Takes the answer to a request for a page. Returns `false` if none was in flight.
+    /// Notes the answer to a request for a page. Returns `false` if none was in flight.
     pub(super) fn answered(&mut self) -> bool {
         std::mem::take(&mut self.in_flight)
     }
 
-    /// Continues after a page. If it was the last one, returns how long the whole listing took.
+    /// Goes to the next page. If there is none, returns how long the whole listing took.
     pub(super) fn go_on(&mut self, now: LocalInstant, next: Option<PageToken>) -> Option<Duration> {
         (self.failures, self.token) = (0, next);
         if self.token.is_some() {

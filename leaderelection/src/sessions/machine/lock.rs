@@ -1,5 +1,5 @@
-//! One lock: what the policy notes about it, and what its elector does. What the rules read is in the
-//! [`LockTable`](leaderelection_protocol::session::LockTable). One process may have ten thousand locks, so both parts are small.
+//! One lock: the policy's notes about it, and the state of its elector. What the rules need is in the
+//! [`LockTable`](leaderelection_protocol::session::LockTable). A process may have 10,000 locks, so both are small.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ pub(super) struct Lock {
     /// The hash of the lock's name, for its ranking.
     pub(super) hash: u64,
     pub(super) phase: Phase,
-    /// The moment before which nothing is written, and before which nothing is read again after a failure.
+    /// No write is sent before this moment. If the last read failed, no read is sent either.
     pub(super) not_before: LocalInstant,
-    /// The moment since which nothing holds the lock, as far as is known. The waits of rule S9 begin then.
+    /// Since when nothing is known to hold the lock. The waits of rule S9 begin then.
     pub(super) free_since: LocalInstant,
     /// The leader that was last announced.
     pub(super) announced: Option<Arc<str>>,
@@ -28,16 +28,18 @@ pub(super) struct Lock {
     pub(super) is_incompatible: bool,
     /// `true` if the record has the largest token that readers accept.
     pub(super) is_exhausted: bool,
+    /// `true` if the next request must be a read.
     pub(super) must_read: bool,
-    /// `true` if the listing in flight has shown this lock, or may miss it because the lock was added later.
+    /// `true` if the current listing has shown this lock, or may miss it because the lock was added later.
     pub(super) is_listed: bool,
     /// `true` if a read was sent since the lock became free, to find out if a member with a better rank has taken it.
     pub(super) has_read: bool,
-    /// `true` if a write that would make this lock ours may have been committed, or may still be committed.
+    /// `true` after a take with an unknown outcome: it may have been committed, or may still be.
     pub(super) in_doubt: bool,
     /// `true` if the last read failed, so that the next one waits.
     pub(super) read_failed: bool,
     pub(super) failures: BackOff,
+    /// `true` if the term ends when its work is complete.
     pub(super) ends_with_work: bool,
     /// How the work of the term ended; `None` again once the candidacy is over.
     pub(super) work_end: Option<WorkEnd>,
@@ -52,7 +54,7 @@ pub(super) struct Lock {
 ///  Idle --> Competing --------------------> Leading
 ///   ^           |                              | the term, or its session, is over: Stop
 ///   |           | Stop, and a write may have   v
-///   |           | won                       Ending, see there
+///   |           | won                       Ending
 ///   |           +----------------------------->|
 ///   +<-----------------------------------------+
 ///                                      Finished
@@ -65,7 +67,7 @@ pub(super) enum Phase {
     Competing,
     /// The term has started.
     Leading { token: u64 },
-    /// Leadership is over. If the lock still names the member's session after the work has ended, it is released. If the session is over as
+    /// The work ends, and then the lock is released if it still names the local session. If the session is over as
     /// well, the elector waits until the session is closed.
     Ending(Box<Ending>),
 }
@@ -75,7 +77,7 @@ pub(super) enum Phase {
 pub(super) struct Extras {
     pub(super) unknown: UnknownFields,
     pub(super) preferred: Option<String>,
-    /// The number of requests for the lease, which every write keeps (rule 24).
+    /// The number of fail-back requests, which every write keeps (rule 24).
     pub(super) failbacks: u8,
 }
 
@@ -127,7 +129,7 @@ impl Lock {
 
     /// Names the next leader in the record of the release, if the term ended with a transfer.
     pub(super) fn prepare_release(&mut self) {
-        // Set here, not at the end of the term, because a read in between replaces what is known of the record.
+        // Set here, not at the end of the term, because a read in between would replace the name.
         let Phase::Ending(ending) = &self.phase else { return };
         if let Some(TermEndReason::Transferred { to }) = ending.reason() {
             self.extras.get_or_insert_default().preferred = Some(to.clone());

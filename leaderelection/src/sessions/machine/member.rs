@@ -41,15 +41,15 @@ pub struct Member {
     pub(super) table: LockTable<LeaderElectionRecord>,
     /// The numbers of removed locks, for the next locks.
     pub(super) vacant: BTreeSet<LockId>,
-    /// The moment of the next try to open a session. Like every request for the local session, it waits for no other
-    /// request.
+    /// The next attempt to open a session; `None` if none is planned. Requests for the local session do not wait until
+    /// fewer others are in flight.
     pub(super) open_at: Option<LocalInstant>,
     /// How many creations in a row failed to open a session, and when the next one may be sent.
     pub(super) open_backoff: BackOff,
     pub(super) open_after: LocalInstant,
     pub(super) housekeeping: TimerQueue<Housekeeping>,
     pub(super) due_locks: TimerQueue<u32>,
-    /// For terms that end before their session: when their work must have stopped, and when the wait for their release ends.
+    /// The deadlines of terms that end before their session: first for the end of the work, then for the release.
     pub(super) ending_deadlines: TimerQueue<u32>,
     /// Until when nothing is sent, because the store asked for a pause (`Retry-After`).
     pub(super) asked_until: LocalInstant,
@@ -63,12 +63,12 @@ pub struct Member {
     pub(super) lock_listing: Listing,
     /// How long the last complete listing of the locks took, if that was long.
     pub(super) listing_took: Duration,
-    /// The moment from which the locks have to be listed again, after the listing that is in flight.
+    /// When to list the locks again after the listing in flight; `None` if the usual pause is short enough.
     pub(super) list_again: Option<LocalInstant>,
     /// When the last scan began, and how many releases messages have reported since.
     pub(super) scanned_at: LocalInstant,
     pub(super) reported_releases: u64,
-    /// `true` after the first listing of sessions.
+    /// `true` after the first complete listing of sessions.
     pub(super) knows_sessions: bool,
     /// The locks that the local session has released.
     pub(super) released: Released,
@@ -78,13 +78,14 @@ pub struct Member {
     pub(super) jobs: BTreeMap<u32, Job>,
     /// The locks whose candidacies are a single attempt.
     pub(super) attempts: BTreeSet<u32>,
-    /// For each free lock, the session that released it, and so does not want it for now.
+    /// The session that released a lock, from the report until somebody has taken the lock. It gets no rank for the
+    /// lock.
     pub(super) last_releaser: BTreeMap<u32, SessionId>,
     /// The search for locks to hand over, while it lasts.
     pub(super) rebalance_scan: Option<RebalanceScan>,
     /// `true` if the sessions were listed since the local one was opened.
     pub(super) has_listed_members: bool,
-    /// `true` if every session that was listed then is known.
+    /// `true` if every session was also read since then: see `learn_members`.
     pub(super) knows_members: bool,
     pub(super) concurrency: ConcurrencyLimit,
     /// The number of requests that may be in flight.
@@ -115,8 +116,8 @@ impl Member {
     #[must_use]
     pub fn new(rules: SessionConfig) -> Self {
         let identity: Arc<str> = rules.election.identity.as_str().into();
-        // Every poll counts forever: this member polls its locks often enough anyway, and a failed poll ends no term. So the wait after a
-        // deletion protects a leader only as long as its polls succeed.
+        // Every poll counts forever: this member polls its locks often enough anyway, and failed polls must not end a
+        // term. So after a deletion, the wait of rule S5 protects a leader only if its polls succeed.
         let bounds =
             Bounds { poll_counts_for: Duration::MAX, ..Bounds::new(rules.election.limits(), rules.scan_interval) };
         Self {
@@ -181,8 +182,8 @@ impl Member {
         id
     }
 
-    /// Removes a lock without a candidacy. Returns `false` if the lock is still being released: it may name the member's session, or its
-    /// work runs.
+    /// Removes a lock without a candidacy. Returns `false` if that has to wait: the lock may name the member's session,
+    /// its work runs, or a request is in flight.
     pub fn remove_lock(&mut self, id: LockId) -> bool {
         let is_idle = |lock: &Lock| lock.phase == Phase::Idle && !lock.in_doubt;
         let mut is_removed = self.lock(id).is_some_and(is_idle) && !self.vacant.contains(&id);
@@ -237,10 +238,10 @@ impl Member {
             Input::Command { lock, command } => self.on_command(now, lock, command),
             Input::WorkEnded { lock, end } => self.on_work_ended(now, lock, end),
         }
-        // After the input, because the input may be the end of the late work.
+        // This comes after the input: if the input is the end of late work, there is nothing to drop.
         self.drop_late_work(now);
         self.leave(now, draw);
-        // The last work may have ended in this step, and then the session can be released.
+        // If the last work has ended in this step, the session can be released now.
         self.follow_own(now, draw);
         self.send(now, draw);
         self.end_attempts(now, fails_to_open);
@@ -264,8 +265,7 @@ impl Member {
         own.into_iter().chain(requests).chain(self.ending_deadlines.next_at()).chain(leaves_at).min()
     }
 
-    /// The term of a lock that is valid at `now`, if any: a comparison with the session's deadline, never a flag
-    /// (rule S2).
+    /// The term of a lock, if it is valid at `now`. Each call compares `now` with the session's deadline (rule S2).
     #[must_use]
     pub fn leading(&self, now: LocalInstant, lock: LockId) -> Option<Term> {
         let own = &self.own.as_ref()?.election;
@@ -321,7 +321,7 @@ impl Member {
     /// Ends the candidacy of a lock. If the term was over before its work could begin, the elector competes again
     /// instead (rule 12).
     pub(super) fn finish(&mut self, now: LocalInstant, id: LockId) {
-        // If the lock was released, this member still waits for its taker.
+        // After the release for a hand-over, this member still waits until the other one has taken the lock.
         self.handing_over.retain(|lock, handoff| *lock != id.0 || handoff.released.is_some());
         self.ending_deadlines.cancel(&id.0);
         let stops = self.stop_asked;
@@ -372,7 +372,7 @@ impl Member {
         }
     }
 
-    /// Emits an order or a fact about one lock, like the election of a lock with its own lease.
+    /// Emits an effect about one lock.
     pub(super) fn order(&mut self, lock: LockId, effect: election::Effect) {
         self.effects.push_back(Effect::Lock { lock, effect });
     }

@@ -9,14 +9,14 @@ use crate::clock::LocalInstant;
 use crate::election::Jitter;
 
 impl Member {
-    /// Takes the end of a listing. A session that it has not shown has no object, unless the listing is false.
+    /// Handles the end of a listing: a session that was not listed has no object, unless the listing is false.
     pub(super) fn find_missing_sessions(&mut self, now: LocalInstant) {
         let listed = std::mem::take(&mut self.listed_sessions);
         self.unreadable_objects.retain(|id, _| listed.contains(id));
         let is_missing = |id: &&SessionId| !listed.contains(*id);
         let missing: Vec<_> = self.peers.iter().map(|(id, ..)| id).filter(is_missing).cloned().collect();
         for id in missing {
-            // If the session is over, there is nothing left to delete. If the listing is false, an unused object stays.
+            // If the session is over, nothing is left to delete. If the listing is false, an unused object stays.
             self.peers.deleted(&id);
             let entry = self.peers.get_mut(&id);
             if let Some((_, peer)) = entry.filter(|(session, _)| !session.is_over() && session.found().is_some()) {
@@ -27,7 +27,7 @@ impl Member {
         }
     }
 
-    /// Takes a read that shows no object, or an unreadable one.
+    /// Handles a read that shows no object, or an unreadable one.
     pub(super) fn observe_no_record(&mut self, now: LocalInstant, id: &SessionId, is_unreadable: bool, jitter: Jitter) {
         let spread = jitter.of(self.rules.election.pace().longest_spread());
         let pause = if self.lists_instead_of_reading() { self.rules.scan_interval } else { self.poll_pause(jitter) };
@@ -46,8 +46,8 @@ impl Member {
         self.peers.read_answered(now, id, if is_unreadable { Err(ReadError::Unreadable) } else { Ok(None) });
         let Some((session, peer)) = self.peers.get(id).filter(|_| !was_over) else { return };
         let has_ended = session.is_over();
-        // The kernel never ends a session whose lease neither a record nor a lock has stated. If no lock needs the end of such a session,
-        // it is forgotten instead.
+        // The rules never end a session whose lease neither a record nor a lock states. If no lock names it, it is
+        // forgotten instead.
         let is_unneeded = is_unreadable && is_known && peer.holds.is_empty() && peer.ends_at(session) <= Some(now);
         if !has_ended && !is_unneeded {
             return;
@@ -61,7 +61,7 @@ impl Member {
         }
     }
 
-    /// Forgets a session without a record that no lock names. There is nothing to end. If the session appears again, another wait begins.
+    /// Forgets a session that has no record and that no lock names. If it appears again, another wait begins.
     pub(super) fn forget(&mut self, now: LocalInstant, id: &SessionId) {
         self.past.retain(|past| past != id);
         if self.peers.forget(id).is_some_and(|peer| peer.identity.is_some()) {

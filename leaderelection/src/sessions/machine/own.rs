@@ -1,7 +1,7 @@
 //! Rules S1 and S6: the member's own session.
 //!
-//! The session's object follows rules 1 to 14, so an [`Election`] renews it. That election is one candidate for one term of a lock that
-//! nobody else wants: see [`Lease::of_session`](leaderelection_protocol::lease::Lease::of_session).
+//! The session's object follows rules 1 to 14, so an [`Election`] renews it. That election has only one candidate and
+//! one term: see [`Lease::of_session`](leaderelection_protocol::lease::Lease::of_session).
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ impl Member {
         }
         let id = draw.session();
         let mut election = Election::of_session(id.clone(), self.rules.election.clone());
-        // A new election does not know about a `Retry-After` of the store.
+        // The new election does not know of an earlier `Retry-After`.
         let stand_back = self.asked_until.saturating_since(now);
         election.handle(now, Input::Begin { stand_back, ends_with_work: false, job: None }, draw);
         // The count starts anew for each session: readers compare it between two renewals (rule S6).
@@ -41,7 +41,7 @@ impl Member {
         self.step_own(now, Input::Tick, draw);
     }
 
-    /// The last write of the local session that is known to be committed, as long as the session is open.
+    /// The last write of the local session that is known to be committed; `None` without a session or such a write.
     #[must_use]
     pub fn own_write(&self) -> Option<(Arc<LeaderElectionRecord>, Version)> {
         self.own.as_ref()?.election.share_observed()
@@ -54,13 +54,13 @@ impl Member {
                 return false;
             }
             match &peer.identity {
-                // An expired session is ended first, unless the store rejects that for good.
+                // An expired session of this identity is ended first, unless requests about it keep failing.
                 Some(identity) => {
                     let has_expired = peer.ends_at(session).is_some_and(|at| at <= now);
                     *identity == self.identity && !(has_expired && peer.is_hopeless(now))
                 }
-                // A session whose record was not read may have this identity, so this member waits for it, too. The wait only saves
-                // requests, so a session that cannot be read does not block forever.
+                // A session whose record was not read may have this identity, too. The wait for it only saves requests,
+                // so a session that cannot be read does not block forever.
                 None => session.expires_at().is_none() && !peer.is_hopeless(now),
             }
         };
@@ -106,7 +106,7 @@ impl Member {
                 self.effects.push_back(Effect::Extend(term));
             }
             election::Effect::Stop { reason, drop_by, .. } => {
-                // From now on no write of a lock is sent, and no answer to one counts (rule S2).
+                // From now on no write of a lock is sent, and no answer to a take counts (rule S2).
                 own.term = None;
                 own.ended = Some(reason.clone());
                 self.end_terms(&reason, drop_by);
@@ -130,7 +130,7 @@ impl Member {
 
     /// Begins to compete for the locks.
     fn on_opened(&mut self, now: LocalInstant) {
-        // A listing from before this session may have missed later changes.
+        // A listing from before this session may miss later changes. If a page is in flight, another listing follows.
         if !self.lock_listing.in_flight {
             self.lock_listing.end();
         }
@@ -144,7 +144,7 @@ impl Member {
 
     /// Ends every term, because the session is over.
     fn end_terms(&mut self, reason: &TermEndReason, drop_by: LocalInstant) {
-        // The session's election waits for the work of all locks at once, and drops late work.
+        // From now on, the session's election waits for the work of all locks, and orders to drop late work.
         self.due_locks.clear();
         self.ending_deadlines.clear();
         self.handing_over.clear();
@@ -195,9 +195,9 @@ impl Member {
         self.emit(Fact::Closed { session: own.id.clone(), reason: own.ended, released });
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
-            // If a write is committed later, it names a session that is over, so others take the lock as after any ended session.
+            // A take that is committed later names a session that is over, so others take the lock.
             lock.in_doubt = false;
-            // No change, but the lock is added to the index of that session if it names it.
+            // No change, but if the lock names the closed session, that session's index gets it.
             self.change_lock(id, |_| ());
             if matches!(self.locks[index].phase, Phase::Ending(_)) {
                 self.finish(now, id);

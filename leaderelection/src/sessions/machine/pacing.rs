@@ -1,4 +1,4 @@
-//! The pauses after failures, and the number of requests at a time (rule S8).
+//! The pauses after failures (rule 6), and the limit of requests in flight (rule S9).
 
 use std::time::Duration;
 
@@ -43,7 +43,7 @@ impl Member {
         let Self { rules, locks, .. } = self;
         let pace = rules.election.pace();
         let poll = pace.poll_pause(jitter);
-        // The back-off of rule 6, separately for each lock: one that always fails does not slow down others.
+        // Each lock has its own back-off (rule 6), so that a lock whose requests always fail does not slow down others.
         let pause = locks.get_mut(id.0 as usize).map_or(poll, |lock| lock.failures.next(pace.retry_period, jitter));
         match kind {
             StoreErrorKind::Fatal | StoreErrorKind::Unreadable => poll * SLOW,

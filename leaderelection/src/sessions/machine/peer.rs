@@ -39,7 +39,7 @@ pub(super) struct Peer {
     /// How many locks the session has released one by one, according to its record and to its messages.
     pub(super) released: u64,
     pub(super) released_by_message: u64,
-    /// The time after a message at which the session counts as silent.
+    /// For how long after a message the session does not count as silent.
     pub(super) patience: Duration,
     /// The messages of the session; `None` without any.
     pub(super) peer_feed: Option<Box<PeerFeed>>,
@@ -109,7 +109,7 @@ impl Peer {
         }
     }
 
-    /// Takes what a record says about the member. Returns `true` if it names another member or address than before.
+    /// Notes what a record says about the member. Returns `true` if the identity or the address is new.
     pub(super) fn learn_from(&mut self, rules: &ElectionConfig, record: &LeaderElectionRecord) -> bool {
         let is_known = self.identity.as_deref() == Some(&*record.holder_identity)
             && self.address.as_deref() == record.leader_address();
@@ -137,18 +137,18 @@ impl Peer {
         self.alive_since + lease
     }
 
-    /// Takes a failure of a request. After a fatal one, nothing waits for this session any more; after others, for at most `patience`.
+    /// Notes a failed request: from now on, or after `patience` if it is not fatal, nothing waits for this session.
     pub(super) fn failed(&mut self, now: LocalInstant, kind: StoreErrorKind, patience: Duration) {
         let at = match kind {
             StoreErrorKind::Fatal => now,
-            // With these, the store has answered about the object.
+            // Here the store has answered about the object, so the next request may succeed.
             StoreErrorKind::Conflict | StoreErrorKind::Unreadable => return,
             _ => now + patience,
         };
         self.hopeless_from = Some(self.hopeless_from.map_or(at, |before| before.min(at)));
     }
 
-    /// Returns `true` if nothing waits for this session.
+    /// Returns `true` if nothing waits for this session any more.
     pub(super) fn is_hopeless(&self, now: LocalInstant) -> bool {
         self.hopeless_from.is_some_and(|from| from <= now)
     }
@@ -190,7 +190,7 @@ pub(crate) fn is_session(record: &LeaderElectionRecord) -> bool {
     record.unknown.number(RELEASED).is_some()
 }
 
-/// Returns the age of a session at its last renewal, by its own clock and up to a lease, if its member balances; else zero.
+/// Returns the session's age at its last renewal, at most one lease; zero if its member does not balance.
 pub(super) fn lived(record: &LeaderElectionRecord) -> Duration {
     // An age above one lease makes no difference (rule S9).
     Duration::from_secs(record.unknown.number(LIVED).unwrap_or_default()).min(record.lease_duration)

@@ -15,7 +15,7 @@ use crate::election::PeerMessage;
 use crate::lock::record::LeaderElectionRecord;
 
 impl Member {
-    /// Takes a message of another session.
+    /// Handles a message of another session.
     pub(super) fn on_message(&mut self, now: LocalInstant, id: &SessionId, message: PeerMessage) {
         let scan_interval = self.rules.scan_interval;
         let Some((session, peer)) = self.peers.get_mut(id).filter(|(session, _)| !session.is_over()) else { return };
@@ -40,11 +40,11 @@ impl Member {
         self.plan_peer(now, id);
     }
 
-    /// Takes a message about the locks that a session has released. It causes a read of each, or a scan. To limit the cost of false
-    /// messages, there is at most one such scan per retry period, and no more of these reads than there are locks.
+    /// Handles a message about the locks that a session has released: each is read, or all locks are scanned. To limit
+    /// the cost of false messages, they cause at most one scan per retry period, and in between one read per lock.
     fn on_reported_releases(&mut self, now: LocalInstant, id: &SessionId, count: u64, locks: &[u64]) {
         let Some((_, peer)) = self.peers.get_mut(id) else { return };
-        // A false count must not hide what the session's record says, so this count is kept separately.
+        // The count of messages is kept separately, because a false one must not hide what the session's record says.
         let known = peer.released.max(peer.released_by_message);
         let counts = peer.identity.is_some() && !peer.peer_feed.as_ref().is_some_and(|peer_feed| peer_feed.is_closed());
         if counts && count > known {
@@ -84,7 +84,7 @@ impl Member {
 }
 
 impl Peer {
-    /// Takes a message about a renewal. Returns `true` if it postpones reads.
+    /// Handles a message about a renewal. Returns `true` if the message postpones reads.
     fn on_renewal(
         &mut self,
         now: LocalInstant,
@@ -95,7 +95,7 @@ impl Peer {
         let was_shown = !self.is_unread && session.found().is_some_and(|found| write.wrote(&*found.record));
         let peer_feed = self.peer_feed.get_or_insert_default();
         if was_shown {
-            // A read that comes soon after a renewal often comes before the message about it. Such a message confirms at once.
+            // Often, a read shows a renewal before the message about it comes. Then the store has confirmed it already.
             let agrees = peer_feed.agrees(write);
             return agrees && self.confirm(now, scan_interval);
         }
@@ -103,19 +103,19 @@ impl Peer {
             return false;
         }
         let Some(suppress_polls_until) = peer_feed.suppress_polls_until else { return false };
-        // This postpones no urgent read: whatever makes a read urgent also ends the postponement.
+        // No urgent read is postponed here: `poll_at_once` also clears `suppress_polls_until`.
         self.poll_at = suppress_polls_until.min(now + self.patience);
         true
     }
 
-    /// Compares the messages with a read, before the read changes what is known. Returns `true` if it is the first to confirm the newest
-    /// message.
+    /// Compares the messages with a read, before the read changes what is known. Returns `true` if this read is the
+    /// first to confirm the newest message.
     pub(super) fn compare(&mut self, found: Option<&LeaderElectionRecord>, is_same_write: bool) -> bool {
         self.peer_feed.as_mut().is_some_and(|peer_feed| peer_feed.compare(found, is_same_write) == Compared::Confirmed)
     }
 
-    /// Lets messages postpone reads for two scan intervals, because the store has shown a renewal. Returns `false` if no message counts, or
-    /// the newest is so old that the session may have died since.
+    /// Lets messages postpone reads for two scan intervals, because the store has shown a renewal. Returns `false` if
+    /// no message counts, or if the newest is so old that the session may have ended since.
     pub(super) fn confirm(&mut self, now: LocalInstant, scan_interval: Duration) -> bool {
         let Some(peer_feed) = self.peer_feed.as_mut().filter(|peer_feed| !peer_feed.is_closed()) else { return false };
         let Some(newest) = &peer_feed.newest else { return false };

@@ -6,7 +6,7 @@ use super::member::Member;
 use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 
-/// The field of a session's record.
+/// The name of the field in a session's record.
 const PROGRESS: &str = "progress";
 
 /// What a member was doing at its last renewal, if more of its requests were due than may be in flight.
@@ -35,7 +35,7 @@ impl Progress {
 }
 
 impl Member {
-    /// The member's long work, if the last renewal found more requests due than may be in flight.
+    /// What the member is doing, if at its last renewal more requests were due than may be in flight.
     #[must_use]
     pub fn progress(&self, now: LocalInstant) -> Option<Progress> {
         let since = self.busy_since?;
@@ -48,7 +48,7 @@ impl Member {
         })
     }
 
-    /// Finds out if there is long work, and reports it in the local session's record.
+    /// Reports long work in the local session's record, or removes an earlier report.
     pub(super) fn report_progress(&mut self, now: LocalInstant, session: &mut LeaderElectionRecord) {
         let is_busy = self.due_locks.due(now) > self.in_flight_limit;
         self.busy_since = is_busy.then(|| self.busy_since.unwrap_or(now));

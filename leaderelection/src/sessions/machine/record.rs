@@ -33,7 +33,7 @@ impl SessionRecord for LeaderElectionRecord {
         let millis = lease.as_nanos().div_ceil(1_000_000);
         record.unknown.set_number(LEASE, u64::try_from(millis).unwrap_or(u64::MAX));
         let (holder_identity, session) = (identity.clone(), Some(session.to_string()));
-        // A lock of a session has no lease, and no renewals.
+        // A session's lock has no lease of its own.
         Self { holder_identity, session, lease_duration: Duration::ZERO, ..record }
     }
 }
@@ -62,12 +62,12 @@ pub(super) fn decoration_of_take(
 
 /// The decoration of the record that releases one lock (rule S6).
 pub(super) fn decoration_of_release(lock: &Lock, rules: &ElectionConfig, stamp: WriteMeta) -> LeaderElectionRecord {
-    // If a read has shown a request for another leader, it is kept, even if the term ended for another reason.
+    // A request for another leader that a read has shown is kept, even if the term ended for another reason.
     let Extras { unknown, preferred: preferred_holder, failbacks } =
         lock.extras.as_deref().cloned().unwrap_or_default();
     let new = LeaderElectionRecord::new("", Duration::ZERO);
     let mut record = LeaderElectionRecord { preferred_holder, failbacks, unknown, ..new };
-    // The fields come from the last read. It may be older than the term, and lack the service.
+    // The fields come from the last read, which may be older than the term and lack the service.
     record.claim_for(rules.service.as_deref());
     record.released(stamp)
 }

@@ -18,13 +18,13 @@ pub struct SessionConfig {
     pub weight: u32,
     /// `true` if leaders hand over locks to the member that is first in rank (rule S9).
     pub balance: bool,
-    /// How many locks are handed over per retry period; `None` for a number that grows with that of the locks.
+    /// How many locks are handed over per retry period, at most; `None` for 1/32 of the locks, from 8 to 128.
     pub max_handoffs: Option<usize>,
     /// The longest pause between two scans, and between two searches for new sessions.
     pub scan_interval: Duration,
     /// The number of reads that cost as much as one listing.
     pub reads_per_listing: usize,
-    /// How many requests about locks and other sessions may be in flight; `None` for a number that grows with that of the locks.
+    /// How many requests about locks and other sessions may be in flight; `None` for 1/32 of the locks, from 16 to 128.
     pub max_in_flight: Option<usize>,
     /// The time after which the object of an ended session is deleted; `None` if the object is kept.
     pub delete_after: Option<Duration>,

@@ -14,7 +14,7 @@ use crate::clock::LocalInstant;
 use crate::election::{Failure, Jitter};
 
 impl Member {
-    /// Scans all locks, at `at` or sooner.
+    /// Plans a scan of all locks, at `at` or sooner.
     pub(super) fn poll_locks_soon(&mut self, at: LocalInstant) {
         if self.lock_listing.began_at.is_some() {
             // The listing in flight may have begun before the change that this scan should find.
@@ -29,11 +29,11 @@ impl Member {
         self.number_of_locks() > self.rules.reads_per_listing
     }
 
-    /// The pause between two scans. While a member is new, others hand locks over to it. A member that lists the sessions instead of
-    /// reading them misses their counts of releases, so it then scans once per retry period.
+    /// The pause between two scans. While a member is new, others hand locks over to it. Then a member that
+    /// lists sessions scans once per retry period, because listings do not show how many locks each has released.
     fn scan_pause(&self, now: LocalInstant) -> Duration {
         let SessionConfig { election, scan_interval, balance, .. } = &*self.rules;
-        // A member that hands over uses its own lease, which may be longer than this member's.
+        // The time depends on the lease of the member that hands over, which may be the longest one.
         let scans_often =
             *balance && self.lists_instead_of_reading() && self.has_newer_member(now, self.peers.longest_lease() * 3);
         if scans_often { election.retry_period } else { *scan_interval }
@@ -74,7 +74,7 @@ impl Member {
         for index in 0..self.locks.len() {
             let (id, lock) = (LockId::of(index), &self.locks[index]);
             if lock.phase == Phase::Competing && released_locks.contains(&lock.hash) && !self.is_ours(id) {
-                // Repeated messages do not postpone the read.
+                // Only the first report begins the waits: repeated messages must not postpone the read.
                 if self.last_releaser.insert(id.0, by.clone()).is_none() {
                     self.locks[index].free_since = now;
                 }
@@ -83,7 +83,7 @@ impl Member {
         self.read_locks(now, |lock| released_locks.contains(&lock.hash));
     }
 
-    /// Reads these locks one by one.
+    /// Plans a read of each wanted lock.
     fn read_locks(&mut self, now: LocalInstant, wanted: impl Fn(&Lock) -> bool) {
         for index in 0..self.locks.len() {
             let lock = &mut self.locks[index];
@@ -95,7 +95,7 @@ impl Member {
         }
     }
 
-    /// Takes a page of the listing of all locks. A listing is a hint: only a read shows a lock.
+    /// Handles a page of the listing of all locks. A listing is a hint: only a read shows a lock.
     pub(super) fn on_locks(&mut self, now: LocalInstant, page: Result<Page<LockId>, Failure>, jitter: Jitter) {
         if !self.lock_listing.answered() {
             return;
@@ -130,7 +130,7 @@ impl Member {
         }
     }
 
-    /// Takes the end of a listing: locks that it has not shown do not exist.
+    /// Handles the end of a listing: locks that were not listed do not exist, unless the listing is false.
     fn end_listing(&mut self, now: LocalInstant, took: Duration) {
         // A short listing is covered by the margins of rule S5.
         self.listing_took = if took * 2 < self.rules.election.renew_deadline { Duration::ZERO } else { took };

@@ -30,7 +30,7 @@ impl Member {
     /// The moment of the next read of a lock. If others may take the lock first, the read waits for them: it then shows who has taken the
     /// lock, and does not delay their requests.
     pub(super) fn next_read_at(&self, now: LocalInstant, id: LockId, lock: &Lock) -> LocalInstant {
-        // The member that hands a lock over has to find out who takes it.
+        // If this member hands the lock over, it has to find out who takes the lock.
         let is_urgent = self.attempts.contains(&id.0)
             || lock.phase != Phase::Competing
             || lock.in_doubt
@@ -39,7 +39,7 @@ impl Member {
         if is_urgent || !has_releaser && self.acquire_reason(id, lock).is_none() {
             return now;
         }
-        // A report of a release does not say if this member is the preferred one, so the read comes after one R at the latest.
+        // A report of a release does not say who is preferred, so the read comes after one retry period at the latest.
         let most = if has_releaser { 1 } else { u32::MAX };
         lock.free_since + self.rules.election.retry_period * self.rank(id, lock).min(most)
     }
@@ -55,24 +55,25 @@ impl Member {
             lock.prefers_other_than(&self.identity).is_some_and(|preferred| !self.has_just_ended(preferred, lock));
         let preferred_wait = if waits { lease } else { Duration::ZERO };
         if self.attempts.contains(&id.0) {
-            // An attempt does not wait for the order.
+            // A single attempt does not let better ranks go first.
             return TakeoverRank { rank: 0, at: lock.not_before.max(lock.free_since + preferred_wait) };
         }
         let mut at = lock.not_before.max(lock.free_since + retry * rank + preferred_wait);
         if let Some(own) = self.own.as_ref().filter(|_| !self.knows_members) {
-            // Members that open sessions together have to know of each other, or each believes to be the first.
+            // If members open sessions at the same time, each believes to be the first until it knows of the others.
             at = at.max(own.opened_at + retry);
         }
         TakeoverRank { rank, at }
     }
 
-    /// Returns `true` if all sessions of this identity have ended, and one ended after the lock became free or shortly before: the member
-    /// that named this identity may not have known of this end. It would have known of an earlier one, so it meant a new session.
+    /// Returns `true` if nobody has to wait for this preferred candidate: all its sessions have ended, one of them
+    /// after the lock became free or shortly before. The releaser probably meant that session, and did not know of its
+    /// end. But it knew of earlier ends: if all are earlier, it meant a session that is still to come.
     fn has_just_ended(&self, identity: &str, lock: &Lock) -> bool {
         let shortly = (self.rules.election.retry_period * 3).min(self.rules.election.lease_duration / 2);
         let sessions = || self.peers.iter().filter(|(.., peer)| peer.identity.as_deref() == Some(identity));
-        let is_over_shortly = |peer: &Peer| peer.changed_at + shortly > lock.free_since;
-        sessions().all(|(_, session, _)| session.is_over()) && sessions().any(|(.., peer)| is_over_shortly(peer))
+        let ended_late = |peer: &Peer| peer.changed_at + shortly > lock.free_since;
+        sessions().all(|(_, session, _)| session.is_over()) && sessions().any(|(.., peer)| ended_late(peer))
     }
 
     /// Plans the requests for locks that wait for a member whose session has ended.
@@ -84,7 +85,7 @@ impl Member {
         }
     }
 
-    /// The number of live members that are before this one in rank for a lock. The member that has just released the lock does not count.
+    /// The number of live members with a better rank for a lock. The member that has just released it is not counted.
     fn rank(&self, id: LockId, lock: &Lock) -> u32 {
         let releaser = self.last_releaser.get(&id.0);
         let own = (ranking::score(self.identity_hash, self.rules.weight, lock.hash), &*self.identity);
@@ -96,8 +97,8 @@ impl Member {
         u32::try_from(before.count()).unwrap_or(u32::MAX)
     }
 
-    /// Begins to take locks in the order of rule S9, as soon as all members are known: the sessions were listed since the local one was
-    /// opened, and every listed session was read.
+    /// Begins to take locks in the order of rule S9 as soon as all members are known: the sessions were listed since
+    /// the local one was opened, and every listed session was read, or nothing waits for it any more.
     pub(super) fn learn_members(&mut self, now: LocalInstant) {
         let is_read = |(_, session, peer): (_, &Session, &Peer)| {
             session.is_over() || peer.identity.is_some() || session.expires_at().is_some() || peer.is_hopeless(now)

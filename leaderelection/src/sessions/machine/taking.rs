@@ -97,8 +97,7 @@ impl Member {
             // A committed release always frees the lock, because its record names nobody.
             Answer::Written(Ok(version)) if !is_take => self.on_released(now, id, version, is_of_open_session),
             Answer::Written(result) => {
-                // This arm also handles a committed write whose answer comes after the end of its session. Its record names a session that
-                // is over.
+                // This also applies to a committed take whose answer comes after the end of its session.
                 let failure = result.err().map_or(StoreErrorKind::Ambiguous, |failure| failure.kind);
                 self.table.write_answered(id.0, None);
                 let pause = self.back_off(id, failure, jitter);
@@ -137,7 +136,7 @@ impl Member {
         }
     }
 
-    /// Takes a read of a lock.
+    /// Handles a read of a lock.
     fn observe(&mut self, now: LocalInstant, id: LockId, found: Option<VersionedRecord>) {
         let is_unknown = self.table.view(id.0) == LockView::Unknown;
         let has_changed = is_unknown || found.as_ref().map(|found| &found.version) != self.table.version(id.0);
@@ -170,8 +169,8 @@ impl Member {
         }
     }
 
-    /// Identifies the request that applies to the next term, by that term's token. A request that replaces another one has the same key.
-    /// `None` if the lock cannot be taken, or no candidate is preferred.
+    /// Identifies the transfer request for the next term by that term's token, so a request that replaces it has the
+    /// same key. `None` if the lock cannot be taken, or no candidate is preferred.
     fn request_key(&self, id: LockId) -> Option<u64> {
         let lock = self.lock(id).filter(|lock| self.acquire_reason(id, lock).is_some())?;
         lock.extras.as_ref()?.preferred.as_ref().map(|_| self.table.next_token(id.0))

@@ -1,4 +1,4 @@
-//! Shows a member to an explorer, so that it recognizes states that differ in nothing that matters.
+//! For explorers, which are model checkers: shows a member's moments, so that an explorer recognizes equivalent states.
 
 use std::time::Duration;
 

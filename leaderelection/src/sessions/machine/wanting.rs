@@ -18,7 +18,7 @@ pub(super) enum Want {
 }
 
 impl Member {
-    /// Why a lock can be taken; `None` if it cannot (rules S4 and S5).
+    /// The reason of the term that begins if the lock is taken now; `None` if it cannot be taken (rules S4 and S5).
     pub(super) fn acquire_reason(&self, id: LockId, lock: &Lock) -> Option<BeginReason> {
         match self.table.view(id.0) {
             // Never taken, because the record is incompatible.
@@ -57,7 +57,7 @@ impl Member {
         }
         match &lock.phase {
             Phase::Ending(ending) if is_ours && ending.is_releasing() => Some(Want::Release),
-            // No term leads with this record: it belongs to an ended one, or was committed late.
+            // No term leads with this record: its term has ended, or its write was committed too late.
             Phase::Idle | Phase::Competing if is_ours && !works => Some(Want::Release),
             // Rule 8: while abandoned work of an earlier term runs, no other term begins.
             Phase::Competing if !works && !lock.is_exhausted && !self.stop_asked => {
@@ -70,7 +70,7 @@ impl Member {
     /// Sets the time of the next request about a lock.
     pub(super) fn plan(&mut self, now: LocalInstant, id: LockId) {
         let Some(lock) = self.lock(id) else { return };
-        // Two requests about one lock could be answered in either order, and the older answer would be taken for news.
+        // If a lock had two requests in flight, the older answer could come last and be taken for the newer one.
         let may_send = self.window().is_some() && !self.table.is_busy(id.0);
         let Some(want) = self.want(id).filter(|_| may_send) else { return self.due_locks.cancel(&id.0) };
         let at = match want {
@@ -92,7 +92,7 @@ impl Member {
         }
     }
 
-    /// Why a term begins, given what was known of the lock.
+    /// Returns the reason of the term that an answer may begin. Has to be called before the answer changes the view.
     pub(super) fn begin_reason(&self, id: LockId) -> BeginReason {
         self.lock(id).and_then(|lock| self.acquire_reason(id, lock)).unwrap_or(BeginReason::Released)
     }

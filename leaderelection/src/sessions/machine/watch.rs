@@ -40,7 +40,7 @@ impl Member {
         }
     }
 
-    /// Takes a page of the listing of all sessions.
+    /// Handles a page of the listing of all sessions.
     pub(super) fn on_sessions(&mut self, now: LocalInstant, page: Result<Page<SessionId>, Failure>, jitter: Jitter) {
         if !self.session_listing.answered() {
             return;
@@ -56,14 +56,14 @@ impl Member {
         };
         for (id, version) in page.listed {
             let is_known_unreadable = self.unreadable_objects.get(&id) == Some(&version);
-            // If a lock names the session of such an object, the object is read again.
+            // Such an object is read again only if a lock names its session: then this session is known, and not over.
             if is_known_unreadable && self.peers.get(&id).is_none_or(|(session, _)| session.is_over()) {
                 self.listed_sessions.insert(id);
             } else if self.own.as_ref().is_none_or(|own| own.id != id) {
                 self.discover_session(now, &id, None);
                 match version {
                     Some(version) => self.observe_version(now, &id, &version, jitter),
-                    // Only a read shows the version, unless messages postpone reads.
+                    // Without a version, only a read shows a renewal, but messages may postpone reads.
                     None if self.peers.get(&id).is_some_and(|(_, peer)| peer.suppresses_polls()) => {}
                     None => self.read_soon(now, &id),
                 }
@@ -97,8 +97,8 @@ impl Member {
         self.plan_peer(now, id);
     }
 
-    /// Takes the version of a session's object from a listing. Some stores return versions in another form in listings than in reads,
-    /// so a listing is compared only with the last listing (rule S3).
+    /// Handles the version of a session's object in a listing. Some stores return versions in another form in listings
+    /// than in reads, so only a difference from the last listing shows a change (rule S3).
     fn observe_version(&mut self, now: LocalInstant, id: &SessionId, version: &Version, jitter: Jitter) {
         let scan_interval = self.rules.scan_interval;
         let (spread, lists) = (jitter.of(self.rules.election.pace().longest_spread()), self.lists_instead_of_reading());
@@ -108,12 +108,12 @@ impl Member {
         let (suppresses_polls, patience) = (peer.suppresses_polls(), peer.patience);
         let found = session.found().map(|found| &found.version);
         if session.is_over() {
-            // This is final.
+            // A session that is over never comes back, so the version says nothing.
         } else if session.expires_at().is_none() {
             // Only a read shows the content. This member needs it to know the session's identity, and to end the session (rule S4).
             peer.poll_at = now;
         } else if found == Some(version) || before.as_ref() == Some(version) {
-            // A session that is not renewed may have ended, whatever its messages say.
+            // The version has not changed, so the session may have ended, whatever its messages say.
             if found.is_none() || peer.is_unread || suppresses_polls && now > peer.changed_at + patience {
                 peer.poll_at_once(now);
             }
@@ -231,7 +231,7 @@ impl Member {
                 }
             }
             Answer::Written(Err(failure)) => {
-                // The next end names the version that the next read shows.
+                // The next write that ends the session names the version that the next read shows.
                 let soon = matches!(failure.kind, StoreErrorKind::Conflict | StoreErrorKind::Ambiguous);
                 let pause = if soon { Duration::ZERO } else { self.poll_pause(jitter) };
                 self.peers.end_answered(id, None);
@@ -265,7 +265,7 @@ impl Member {
         self.plan_peer(now, id);
     }
 
-    /// Takes a read of a session's record.
+    /// Handles a read of a session's record.
     fn observe_peer(&mut self, now: LocalInstant, id: &SessionId, found: VersionedRecord, jitter: Jitter) {
         let spread = jitter.of(self.rules.election.pace().longest_spread());
         let (retry, scan_interval) = (self.rules.election.retry_period, self.rules.scan_interval);
@@ -320,7 +320,7 @@ impl Member {
         if is_new && self.rules.balance {
             self.housekeeping.set_earlier(Housekeeping::Balance, takes_locks_at);
             if self.lists_instead_of_reading() {
-                // Other members' clocks may be faster, and locks are handed over as soon as the first clock allows it.
+                // By another member's faster clock, locks may be handed over to the new member already.
                 self.poll_locks_soon(now);
             }
         }
@@ -374,7 +374,7 @@ impl Member {
         }
     }
 
-    /// The identity of a session's member, shared with the notes about that session if it is known.
+    /// Returns `identity`, without a copy if the notes about its session have it already.
     pub(super) fn share_identity(&self, session: &SessionId, identity: &str) -> Arc<str> {
         let known = self.peers.get(session).and_then(|(_, peer)| peer.identity.clone());
         known.filter(|known| **known == *identity).unwrap_or_else(|| identity.into())
