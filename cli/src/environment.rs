@@ -115,6 +115,15 @@ fn former(name: &str) -> Option<&'static str> {
     RENAMED.iter().find(|(new, _)| *new == name).map(|(_, old)| *old)
 }
 
+/// Returns the present name of an option of this command line that is given by its former one, such as `--lease`; `None` if this is
+/// no former name.
+pub(crate) fn present_name(former: &str) -> Option<String> {
+    let (program, former) = (crate::command(), former.strip_prefix("--")?);
+    let command = std::env::args_os().skip(1).find_map(|word| program.find_subcommand(word))?;
+    let is_here = |new: &str| command.get_arguments().any(|arg| arg.get_long() == Some(new));
+    RENAMED.iter().find(|(new, old)| *old == former && is_here(new)).map(|(new, _)| format!("--{new}"))
+}
+
 /// The variables that set an option, first the one that wins.
 fn variables_of(name: &str) -> impl Iterator<Item = String> {
     std::iter::once(variable_of(name)).chain(former(name).map(variable_of))

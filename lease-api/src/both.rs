@@ -153,7 +153,11 @@ impl Both {
             (returned.write_id, returned.peer, returned.rank) = (Some(write_id), None, None);
             if let Err(error) = self.put_at(side, key, &returned, &half).await {
                 let problem = with_causes(&error);
-                tracing::warn!(lock = self.describe(key), problem, "the Lease is held in only one of the two folders; it cannot be taken over until it expires");
+                tracing::warn!(
+                    lock = self.describe(key),
+                    problem,
+                    "the Lease is held in only one of the two folders; it cannot be taken over until it expires"
+                );
             }
         }
         if kind != StoreErrorKind::Rejected {

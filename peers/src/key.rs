@@ -43,7 +43,7 @@ impl SharedKey {
             let (shortest, longest) = (LENGTHS.start(), LENGTHS.end());
             let length = key.len();
             let problem = format!(
-                "{place}has {length} bytes, and not {shortest} to {longest}; make one with `openssl rand -hex 32`"
+                "{place}has {length} bytes, and not {shortest} to {longest}; make a key with `openssl rand -hex 32`"
             );
             ConfigError::new("key", problem)
         };

@@ -195,6 +195,9 @@ impl FromStr for AzureLocation {
             }
         };
         let (container, key) = path.split_once('/').unwrap_or((path, ""));
+        if scheme.is_none() && !container.is_empty() && key.is_empty() {
+            return Err(wrong("no blob after the container, or no account before it"));
+        }
         let location = Self::checked(account.to_owned(), container.to_owned(), &endpoint, key.to_owned());
         let mut location = location.map_err(|problem| match host::is_blob_host(&endpoint) {
             true => wrong(problem),
@@ -206,7 +209,7 @@ impl FromStr for AzureLocation {
         SCHEME.set(&mut location, Some(&ours.join("&"))).map_err(wrong)?;
         if !sas.is_empty() && !sas.iter().any(|parameter| parameter.starts_with("sig=")) {
             return Err(wrong(
-                "an Azure URL has no other parameters than ca and those of a SAS, one of which is sig; to name another host, write the blob's \
+                "the query is a SAS without sig; without a SAS, an Azure URL takes only ca; to name another host, write the blob's \
                  https:// URL; a ? in a blob's name is written %3F",
             ));
         }

@@ -247,6 +247,11 @@ fn is_unresolved(cause: Option<&(dyn StdError + 'static)>) -> bool {
     cause.into_iter().flat_map(causes).any(|error| format!("{error:?}").starts_with("ResolveEndpointError"))
 }
 
+/// Returns `true` if no source of the SDK's default chain has credentials. The type of this error is private.
+fn is_empty_chain(error: &(dyn StdError + 'static)) -> bool {
+    causes(error).any(|error| error.to_string().starts_with("no credentials found in chain"))
+}
+
 /// Returns `true` if the error is easier to understand with the name of the host.
 pub(crate) fn needs_endpoint<E>(error: &SdkError<E, HttpResponse>) -> bool {
     let SdkError::DispatchFailure(failure) = error else { return false };
@@ -315,8 +320,9 @@ where
                 _ => (UNREADABLE_ANSWER.0, UNREADABLE_ANSWER.1.into()),
             };
             let source = other.into_source().ok().filter(|source| find::<NoSession>(Some(&**source)).is_none());
-            // The SDK's words about a missing region say nothing more.
+            // The SDK's words about a missing region, or about a chain without credentials, say nothing more.
             let source = source.filter(|source| sender.has_region || !is_unresolved(Some(&**source)));
+            let source = source.filter(|source| !is_empty_chain(&**source));
             let words = source.and_then(|source| match find::<Unloaded>(Some(&*source)) {
                 // The words around it say the same with less.
                 Some(unloaded) => Words::of(&unloaded.to_string()),

@@ -346,8 +346,9 @@ mod tests {
             ("s3://bucket/%FF", "UTF-8"),
             (
                 "s3://bucket/key?secret=1",
-                "no other parameters than these: region, endpoint, path_style, bare_etags, ca",
+                "number 1 after the ?; s3:// takes region, endpoint, path_style, bare_etags, ca;",
             ),
+            ("s3://bucket/key?endpont=http://secret", "unknown parameter endpont (did you mean endpoint?)"),
             ("s3://bucket/key?path_style=secret", "path_style"),
             ("s3://bucket/key?endpoint=secret", "endpoint"),
             ("s3://bucket/key?endpoint=ftp://secret", "endpoint"),

@@ -125,7 +125,7 @@ fn constructors_are_as_strict_as_urls() {
             "lease:///scheduler?label=team%3Dpayments",
         );
         for (query, problem) in [
-            ("x=1", "no other parameters than these: label"),
+            ("x=1", "lease:// takes label"),
             ("label=secret", "has no ="),
             ("label==secret", "not a label"),
             ("label=a/=secret", "not a label"),

@@ -64,7 +64,9 @@ async fn somebody_elses_file_at_the_key_is_never_touched() {
     let error = store.get("photo.jpg").await.unwrap_err();
     assert_eq!(error.kind(), StoreErrorKind::Unreadable);
     assert!(
-        error.to_string().contains("photo.jpg is a file of another program (the lock is a directory of that name); move it"),
+        error
+            .to_string()
+            .contains("photo.jpg is a file of another program (the lock is a directory of that name); move it"),
         "{error}"
     );
     for precondition in [Precondition::Absent, Precondition::Matches(Version::new("1"))] {

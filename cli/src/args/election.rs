@@ -47,7 +47,7 @@ pub(crate) struct ElectionArgs {
     /// Set the rank, 0 (first) to 99
     ///
     /// A candidate of rank N waits N retry periods before it takes a free lease. The default is 0. A candidate
-    /// reliably wins against one whose number is higher by 3 or more.
+    /// reliably wins against one whose number is higher by 3 or more, or by more than that with --follower-interval.
     #[arg(long, value_name = "N", value_parser = rank())]
     rank: Option<u8>,
     /// Ask a leader of a worse rank to hand over

@@ -137,9 +137,10 @@ async fn read(lock: &LockUrl) -> Result<Known, Failure> {
 }
 
 fn keeps_none(lock: &LockUrl) -> Failure {
-    Failure::usage(format!(
-        "{lock}: no history was recorded; start its candidates with --keep-history 100"
-    ))
+    Failure::usage(match lock.is_lease() {
+        true => format!("{lock}: a Kubernetes Lease has no history; to follow it from now on, use `leaderelect watch`"),
+        false => format!("{lock}: no history was recorded; start its candidates with --keep-history 100"),
+    })
 }
 
 fn print(

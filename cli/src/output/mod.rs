@@ -223,6 +223,7 @@ pub(crate) fn usage_error(mut error: clap::Error) -> ExitCode {
         return Exit::Done.into();
     }
     suggest_dashes(&mut error);
+    suggest_present_name(&mut error);
     let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).chain(environment::values());
     let text = harmless(error.render().ansi().to_string() + &environment_note(&error), args);
     let args = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned());
@@ -249,6 +250,14 @@ fn suggest_dashes(error: &mut clap::Error) {
     if error.kind() == ErrorKind::UnknownArgument && is_word && usage.contains("-- <COMMAND>") {
         let tip = "the command comes after '--'".to_owned();
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+}
+
+/// Suggests the name of an option that the help shows, instead of a former one.
+fn suggest_present_name(error: &mut clap::Error) {
+    let Some(ContextValue::String(suggested)) = error.get(ContextKind::SuggestedArg) else { return };
+    if let Some(present) = environment::present_name(suggested) {
+        error.insert(ContextKind::SuggestedArg, ContextValue::String(present));
     }
 }
 

@@ -102,7 +102,9 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
             "the key alone",
             lock,
             &[REGION, KEYS[0]],
-            &["AWS_ACCESS_KEY_ID is set, but AWS_SECRET_ACCESS_KEY is not; set both"],
+            &[
+                "AWS_ACCESS_KEY_ID is set, but AWS_SECRET_ACCESS_KEY is not; set both, or AWS_PROFILE, or give the machine a role;",
+            ],
         ),
         ("no region", lock, &KEYS, &["no region; set AWS_REGION, or add ?region=eu-central-1 to the URL"]),
         (

@@ -53,7 +53,10 @@ fn history_says_what_it_needs_of_a_lock_that_keeps_none() {
     let directory = tempfile::tempdir().unwrap();
     let ended = end(&["history", &format!("file://{}/lock", directory.path().display())]);
     assert_eq!(ended.code, Some(64), "{ended:?}");
-    assert!(ended.stderr.contains("no history was recorded; start its candidates with --keep-history 100"), "{ended:?}");
+    assert!(
+        ended.stderr.contains("no history was recorded; start its candidates with --keep-history 100"),
+        "{ended:?}"
+    );
 }
 
 /// Real candidates of a plain lock: one that is killed, and jobs that succeed and fail.

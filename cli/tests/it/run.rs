@@ -161,6 +161,7 @@ fn wrong_usage_has_a_code_of_its_own_and_is_shown_what_is_right() {
             "set --lease-duration",
         ),
         (end(&["probe", &lock, "--lease-duration", "400000000000years"]), "set --lease-duration"),
+        (run_with(&["--lease-time", "3s"]), "a similar argument exists: '--lease-duration'"),
         (run_with(&["--identity", ""]), "--identity"),
         (run_with(&["--service", ""]), "--service (\"\")"),
         (run_with(&["--quorum", "2"]), "--quorum (2)"),

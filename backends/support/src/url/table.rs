@@ -93,6 +93,13 @@ impl<P> Value<P> {
     }
 }
 
+impl<P> Parameter<P> {
+    fn set(&self, place: &mut P, value: &str) -> Result<(), String> {
+        let Self { name, help, value: form } = self;
+        form.set(place, name, value).map_err(|problem| format!("{problem}; {name} is {help}"))
+    }
+}
+
 impl<P: Clone> Scheme<P> {
     /// Gives the place what a query says.
     ///
@@ -102,11 +109,12 @@ impl<P: Clone> Scheme<P> {
     pub fn set(&self, place: &mut P, query: Option<&str>) -> Result<(), String> {
         let mut seen = Vec::new();
         for (name, value) in form_urlencoded::parse(query.unwrap_or_default().as_bytes()) {
+            let parameter = self.parameter(&name, Some(seen.len() + 1))?;
             // Of two values of one parameter, nobody could tell which one counts.
-            if seen.contains(&name) && !matches!(self.parameter(&name)?.value, Value::Pairs(..)) {
+            if seen.contains(&name) && !matches!(parameter.value, Value::Pairs(..)) {
                 return Err(format!("the parameter {name} occurs twice; remove one"));
             }
-            self.set_one(place, &name, &value)?;
+            parameter.set(place, &value)?;
             seen.push(name);
         }
         Ok(())
@@ -118,25 +126,27 @@ impl<P: Clone> Scheme<P> {
     ///
     /// The problem, for a [`UrlError`].
     pub fn set_one(&self, place: &mut P, name: &str, value: &str) -> Result<(), String> {
-        let Parameter { name, help, value: form } = self.parameter(name)?;
-        form.set(place, name, value).map_err(|problem| format!("{problem}; {name} is {help}"))
+        self.parameter(name, None)?.set(place, value)
     }
 
-    fn parameter(&self, name: &str) -> Result<&Parameter<P>, String> {
+    /// Returns the parameter of this name, which is this one in the query.
+    fn parameter(&self, name: &str, number: Option<usize>) -> Result<&Parameter<P>, String> {
         if let Some(found) = self.parameters.iter().find(|known| known.name == name) {
             return Ok(found);
         }
         if let Some((_, advice)) = self.refused.iter().find(|(refused, _)| *refused == name) {
             return Err((*advice).to_owned());
         }
-        // The name is not repeated, because it may be a part of a secret.
-        let known = self.parameters.iter().map(|known| known.name).collect::<Vec<_>>().join(", ");
-        let known = if known.is_empty() {
-            "no parameters".to_owned()
-        } else {
-            format!("no other parameters than these: {known}")
+        // Another name is not repeated, because it may be a part of a secret.
+        let known = self.parameters.iter().map(|known| known.name);
+        let unknown = match (known.clone().find(|known| is_similar(name, known)), number) {
+            (Some(known), _) => format!(" {name} (did you mean {known}?)"),
+            (None, Some(number)) => format!(", number {number} after the ?"),
+            (None, None) => String::new(),
         };
-        Err(format!("{}:// has {known}; a ? in a name is written %3F", self.name))
+        let known = known.collect::<Vec<_>>().join(", ");
+        let known = if known.is_empty() { "no parameters" } else { &known };
+        Err(format!("unknown parameter{unknown}; {}:// takes {known}; a ? in a name is written %3F", self.name))
     }
 
     /// The query of a URL with its question mark, of those parameters that are not the default.
@@ -151,6 +161,28 @@ impl<P: Clone> Scheme<P> {
         }
         query
     }
+}
+
+/// Returns `true` if a name is this known one, misspelt.
+fn is_similar(name: &str, known: &str) -> bool {
+    let most = known.len() / 3;
+    let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    // The distance is at least the difference of the lengths, and the names in a query may be long.
+    is_plain && name.len().abs_diff(known.len()) <= most && distance(&name.to_ascii_lowercase(), known) <= most.min(2)
+}
+
+/// Returns the number of bytes to insert, remove or replace that make one text the other.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row = Vec::from_iter(0..=other.len());
+    for (number, left) in one.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], number + 1);
+        for (column, right) in other.bytes().enumerate() {
+            let replaced = diagonal + usize::from(left != right);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[other.len()]
 }
 
 /// A place whose URLs are wholly in a table.

@@ -125,14 +125,21 @@ fn a_wrong_parameter_is_named_without_its_value() {
         ("keep=3&keep=3", "the parameter keep occurs twice"),
         ("tag=secret", "the value of tag has no = in it; tag is a tag, such as"),
         ("tag==secret", "a tag without a name"),
-        ("secret=1", "shelf:// has no other parameters than these: label, locked, lit, keep, tag; a ? in a name"),
+        (
+            "keep=3&secret=1",
+            "unknown parameter, number 2 after the ?; shelf:// takes label, locked, lit, keep, tag; a ? in a name",
+        ),
+        ("lokced=true", "unknown parameter lokced (did you mean locked?); shelf:// takes"),
+        ("Label=eu", "unknown parameter Label (did you mean label?)"),
+        ("lable=eu", "unknown parameter, number 1"),
+        ("locked%0A=true", "unknown parameter, number 1"),
         ("ca=secret", "a shelf has no server; a valid URL"),
     ] {
         let error = read(&format!("shelf://room/book?{query}")).unwrap_err();
         assert!(error.contains(problem) && error.ends_with("looks like shelf://room/book"), "{query}: {error}");
         assert!(!error.contains("secret"), "{query}: {error}");
     }
-    assert!(read("box://room/book?secret").unwrap_err().contains("box:// has no parameters"));
+    assert!(read("box://room/book?secret").unwrap_err().contains("box:// takes no parameters"));
     assert!(read("desk://secret/book").unwrap_err().contains("does not begin with shelf:// or box://"));
 }
 
@@ -142,5 +149,7 @@ fn a_parameter_is_given_by_a_program_as_strictly_as_by_a_url() {
     assert_eq!(with(shelf.clone(), "keep", "7").unwrap(), read("shelf://room/book?keep=7").unwrap());
     let error = with(shelf, "keep", "many").unwrap_err();
     assert!(error.to_string().contains("keep is no number"), "{error}");
+    let error = with(read("shelf://room/book").unwrap(), "secret", "7").unwrap_err();
+    assert!(error.to_string().starts_with("unknown parameter; shelf:// takes label"), "{error}");
     assert_eq!(error.fatal().kind(), StoreErrorKind::Fatal);
 }

@@ -103,7 +103,7 @@ impl Token {
         let lines = text.lines().filter(|line| !line.trim_ascii().is_empty());
         let entries = lines.map(|line| Entry::parse(line, path)).collect::<Result<Vec<_>, _>>()?;
         if entries.is_empty() {
-            Self::checked("", &format!("the token in {}", path.display()))?;
+            Self::checked("", &format!("--token-file {}", path.display()))?;
         }
         Ok(entries)
     }
@@ -120,6 +120,8 @@ impl Token {
         let token = text.trim_ascii();
         let problem = if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
             "has characters that are not allowed in an HTTP header"
+        } else if token.is_empty() {
+            "is empty"
         } else if token.len() < *LENGTHS.start() {
             "is too short to be safe"
         } else if token.len() > *LENGTHS.end() {
@@ -127,7 +129,7 @@ impl Token {
         } else {
             return Ok(token.to_owned());
         };
-        Err(Failure::usage(format!("{what} {problem}; make one with `openssl rand -hex 32`")))
+        Err(Failure::usage(format!("{what} {problem}; make a token with `openssl rand -hex 32`")))
     }
 
     /// Returns `true` if a request with these headers presents a token for everything.
@@ -187,7 +189,8 @@ impl Entry {
     fn parse(line: &str, path: &Path) -> Result<Self, Failure> {
         let line = line.trim_ascii_start().trim_end_matches('\r');
         let (token, rest) = line.split_once([' ', '\t']).map_or((line, None), |(token, rest)| (token, Some(rest)));
-        let text = Token::checked(token, &format!("a token in {}", path.display()))?;
+        let end = if rest.is_some() { ", up to its first space," } else { "" };
+        let text = Token::checked(token, &format!("a token in {}{end}", path.display()))?;
         let Some(rest) = rest else { return Ok(Self { text, scope: Scope::EVERYTHING }) };
         let mut scope = Scope::default();
         let is_name = |name: &str| {
@@ -364,6 +367,16 @@ mod tests {
         }
         std::fs::write(file.path(), line.repeat(LARGEST_FILE as usize / line.len())).unwrap();
         assert!(Token::in_file(file.path()).is_ok());
+        for (text, problem) in [
+            ("", " is empty; make a token with"),
+            (" \n\n", " is empty; make a token with"),
+            ("short\n", " is too short to be safe"),
+            ("not one token but many words\n", ", up to its first space, is too short to be safe"),
+        ] {
+            let failure = refused(text);
+            let shown = format!("{}{problem}", file.path().display());
+            assert!(failure.exit == Exit::Usage && failure.to_string().contains(&shown), "{failure}");
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ async fn what_cannot_be_right_is_refused_at_once() {
     };
     let token = file("token", "0123456789abcdef0123456789abcdef\n");
     let short = file("short", "short-secret");
+    let empty = file("empty", "\n");
     let junk = file("junk", "this is no PEM, and secret");
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
@@ -39,6 +40,7 @@ async fn what_cannot_be_right_is_refused_at_once() {
         (&["--listen", &taken], 74, &["cannot listen on 127.0.0.1:", "stop the process that uses it"]),
         (&["--token-file", "/nowhere/token"], 64, &["/nowhere/token", "--token-file"]),
         (&["--token-file", &short], 64, &["too short to be safe", "openssl rand"]),
+        (&["--token-file", &empty], 64, &["--token-file", "is empty", "openssl rand"]),
         (&["--tls-cert", &junk], 64, &["--tls-key"]),
         (&["--tls-cert", &junk, "--tls-key", &junk], 64, &["no matching PEM block found", "--tls-cert"]),
         (&["--tls-cert", "/nowhere/cert", "--tls-key", &junk], 64, &["/nowhere/cert", "--tls-cert"]),
