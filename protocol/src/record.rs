@@ -99,15 +99,15 @@ pub trait InParts: Record {
     #[must_use]
     fn in_each_part(&self, parts: &Self::Parts) -> Self;
 
-    /// Returns `true` if two records of one write say the same about their holder, such as its address. No rule reads that,
-    /// but the record of the whole takes it from only one of them.
+    /// Returns `true` if two records of one write say the same about their holder, such as its address. No rule reads
+    /// these details, but the record of the whole has those of only one part.
     fn has_same_holder_details(&self, other: &Self) -> bool;
 
     /// The marks of all jobs that are done according to the record, newest first (rule 18).
     fn marks(&self) -> Vec<Self::Mark>;
 
-    /// Combines the version of each part, and `true` if the part counts, into the version of the whole. It differs if any of these
-    /// differs (M1).
+    /// Combines the version of each part, and `true` if the part counts, into the version of the whole. If any version
+    /// or flag differs, the result differs, too (M1).
     fn whole(parts: BTreeMap<usize, (Option<&Self::Version>, bool)>) -> Self::Version;
 
     /// The parts that count in a version made by [`whole`](Self::whole), with their versions; `None` for any other version.
@@ -157,9 +157,9 @@ impl<R: InParts> Claims<'_, R> {
     }
 }
 
-/// M12: returns `true` if a claim stands: if fewer than `needed` of the parts that have answered are `without` it. A claim that was
-/// committed in q parts always stands, because any q parts have one of these in common. A claim in fewer parts may not stand, so a
-/// hostile writer of one part cannot block the others.
+/// M12: returns `true` if a claim stands: if fewer than `needed` of the parts that have answered are `without` it. A
+/// claim that was committed in q parts always stands, because any q parts include one of them. A claim in fewer parts
+/// may not stand, so a hostile writer of one part cannot block the others.
 #[must_use]
 pub fn stands(without: usize, needed: usize) -> bool {
     without < needed

@@ -26,12 +26,12 @@ pub struct OtherSession<R: Record> {
     watch: Watch<R>,
     /// The session's lease: as its record states it, or else as its locks do, or else the longest known (S4).
     lease: Duration,
-    /// `true` if its record or a lock states that lease. Otherwise, the real lease may be longer than all known ones. If a lock names a
-    /// session without stating its lease, the lock table passes the longest known lease as the stated one.
+    /// `true` if its record or a lock states that lease. Otherwise, the real lease may be longer than all known ones.
+    /// For a lock that states no lease, the lock table states the longest known one.
     is_stated: bool,
     /// The version in the last listing, and the moment at which a listing first showed it.
     listed: Option<(R::Version, LocalInstant)>,
-    /// Why the last reads found no record, and the moment from which all reads agree on that.
+    /// Why the last reads found no record, and when the first of them was answered; `None` after a read of a record.
     no_record: Option<(NoRecord, LocalInstant)>,
     over: Option<Over<R>>,
     /// At most one request. If there were two, the older answer could come last and be taken for the newer one.
@@ -202,8 +202,9 @@ impl<R: Record, N> Directory<R, N> {
         if now < at { Err(NoPermit::Before(at)) } else { Ok(EndPermit { other }) }
     }
 
-    /// Rule S7, delete: the only version on which the object of an ended session may be deleted. A deletion is safe even if the owner does
-    /// not know that its session has ended: it cannot open the session again, whatever its next read shows ([`Lease::may_renew`]).
+    /// Rule S7, delete: the only version on which the object of an ended session may be deleted. A deletion is safe
+    /// even if the owner does not know that its session has ended: the owner cannot open the session again, whatever
+    /// its next read shows ([`Lease::may_renew`]).
     pub fn may_delete(&self, session: &R::SessionId) -> Result<&R::Version, NoPermit> {
         let over = self.sessions.get(session).and_then(|(other, _)| other.over.as_ref());
         over.and_then(|over| over.0.as_ref()).ok_or(NoPermit::Nothing)
@@ -231,18 +232,19 @@ impl<R: Record, N> Directory<R, N> {
         let Some((other, _)) = self.sessions.get_mut(session) else { return };
         let Some(Request::Read { is_late }) = other.in_flight.take_if(|sent| *sent != Request::End) else { return };
         let no_record = match answer {
-            // A failed read shows neither a record nor that there is none, so all waits continue.
+            // A failed read shows nothing, so all waits continue.
             Err(ReadError::Failed) => return,
             Ok(Some(found)) => return other.saw(now, found),
             Ok(None) => NoRecord::Missing,
             Err(ReadError::Unreadable) => NoRecord::Unreadable,
         };
-        // A missing object and an unreadable one end in different ways, so each has its own wait.
+        // A session ends differently if its object is missing than if it is unreadable, so each case has its own wait.
         if other.no_record.is_none_or(|(before, _)| before != no_record) {
             other.no_record = Some((no_record, now));
         } else if no_record == NoRecord::Unreadable && is_late {
-            // This read was sent one lease after the first read that found the object unreadable. A read that was sent earlier and answered
-            // late would say nothing about the time in between. If the session is over already, the version for `may_delete` stays.
+            // This read was sent at least one lease after the first read that found the object unreadable. A read that
+            // was sent earlier and answered late would say nothing about the time in between. If the session is over
+            // already, the version for `may_delete` stays.
             if !other.is_over() {
                 other.ended(None);
             }
@@ -271,7 +273,7 @@ impl<R: Record, N> Directory<R, N> {
         }
     }
 
-    /// Forgets a session, and returns the notes about it. If it appears again, another wait begins.
+    /// Forgets a session, and returns the notes about it. If the session appears again, another wait begins.
     pub fn forget(&mut self, session: &R::SessionId) -> Option<N> {
         self.sessions.remove(session).map(|(_, notes)| notes)
     }
@@ -321,7 +323,7 @@ impl<R: Record> OtherSession<R> {
     /// The moment at which the session expires, unless its object changes; `None` before the first read. A policy may wait longer, but not
     /// less.
     pub fn expires_at(&self) -> Option<LocalInstant> {
-        // What the last reads found is newer than anything that the watch knows.
+        // Reads that found no record are newer than anything in the watch.
         self.no_record.map(|(_, since)| since + self.lease).or(self.watch.expires_at())
     }
 

@@ -31,16 +31,16 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// Creates bounds for a pause between polls. A poll counts for two renew deadlines longer than this pause, because the next poll may
-    /// take that long to be answered. After a deletion, everybody else who has seen the lock waits until its leader must have noticed.
+    /// Creates bounds for a pause between polls. A poll counts for two renew deadlines longer than this pause, because
+    /// the next poll may take that long to be answered.
     #[must_use]
     pub fn new(limits: Limits, poll_interval: Duration) -> Self {
         Self { limits, poll_interval, poll_counts_for: poll_interval + limits.renew_deadline * 2 }
     }
 
-    /// S5: how long others wait after a deletion, so that a leader with this lease must have polled. No clock is slower than another by
-    /// more than the factor L/D of any process. So, by this process's clock, the leader's pause takes at most `poll_interval` times this
-    /// process's L/D, and two of its renew deadlines take at most two of its leases.
+    /// S5: how long others wait after a deletion, until a leader with this lease must have polled. Clock rates differ
+    /// at most by the factor L/D of each process. By this process's clock, the leader's pause takes at most
+    /// `poll_interval` times this process's L/D, and two of the leader's renew deadlines at most two of its leases.
     fn until_polled(self, lease: Duration) -> Duration {
         let Limits { lease_duration, renew_deadline } = self.limits;
         let slowest = self.poll_interval.as_nanos() * lease_duration.as_nanos();
@@ -81,7 +81,7 @@ pub struct LockTable<R: SessionRecord> {
     bounds: Bounds,
     /// The locks, by number. A process may have ten thousand, so each is small.
     locks: Vec<Lock<R>>,
-    /// For each session, the number of locks whose work needs it. A session that ends may wait for thousands.
+    /// For each session, the number of locks whose work needs it. Counted, because there may be thousands of locks.
     works: BTreeMap<R::SessionId, usize>,
     /// At most one request per lock. If there were two, the older answer could come last and be taken for the newer one.
     in_flight: BTreeMap<LockId, InFlight<R>>,
@@ -130,7 +130,7 @@ struct Held<R: SessionRecord> {
 enum ObservedLock<R: SessionRecord> {
     Unknown,
     Absent {
-        /// Later than the answer only if the object was seen before.
+        /// When it may be created: later than the first answer only if the object was seen before.
         free_at: LocalInstant,
     },
     Free {
@@ -141,7 +141,7 @@ enum ObservedLock<R: SessionRecord> {
         version: R::Version,
         by: Held<R>,
     },
-    /// A plain lease, or something unreadable. It is never overwritten.
+    /// A plain lease, or something unreadable, which has no known version. It is never overwritten.
     Refused {
         version: Option<R::Version>,
         lease: Duration,
@@ -189,7 +189,7 @@ impl<R: SessionRecord> LockPermit<'_, R> {
         in_flight.insert(match holder {
             Some((_, session, _)) => InFlight::Take { by: Held { session: session.clone(), token }, poll_by },
             None => {
-                // S2: if a read shows this record again, no term begins, because the release may be in flight.
+                // S2: even if a read shows the released record again, no term begins: the release may be in flight.
                 lock.first_new_token = lock.first_new_token.max(token + 1);
                 InFlight::Release
             }
@@ -217,9 +217,9 @@ impl<R: SessionRecord> LockTable<R> {
         }
     }
 
-    /// Forgets what is known of a lock, so that its number can be given to another one. This is refused while the local session may hold
-    /// the lock, while a request is in flight, or while work runs. Ended terms are forgotten, too, so the next read must not be out of
-    /// date: it could show an old record of the local session, and begin its term again.
+    /// Forgets what is known of a lock, so that its number can be given to another one. This is refused while the local
+    /// session may hold the lock, while a request is in flight, or while work runs. Ended terms are forgotten, too, so
+    /// the next read must not be out of date: an old record of the local session would begin its term again.
     pub fn forget(&mut self, id: LockId, own: Option<&Lease<R>>) -> Result<(), NoPermit> {
         let (lock, _) = idle(&mut self.locks, &mut self.in_flight, id)?;
         if lock.works_for.is_some() || lock.names(own) {
@@ -309,9 +309,9 @@ impl<R: SessionRecord> LockTable<R> {
         Ok(())
     }
 
-    /// Rule S5, take: creates a missing lock, or replaces the record of a lock that nothing holds, on exactly the version that was read.
-    /// The write has a token above all seen, and names the local session, which must be open now. Nothing holds a lock if it is released,
-    /// or if its session is over. An expired session is not over yet: see [`Directory::is_over`].
+    /// Rule S5, take: creates a missing lock, or takes a lock that is released, or whose session is over. The write
+    /// replaces exactly the version that was read. It has a token above all seen, and names the local session, which
+    /// must be open now. An expired session is not over yet: see [`Directory::is_over`].
     pub fn may_take<'a, N>(
         &'a mut self,
         now: LocalInstant,
@@ -348,8 +348,7 @@ impl<R: SessionRecord> LockTable<R> {
         Ok(LockPermit { lock, in_flight, holder: Some((me, session, own.lease_duration())), token, expected, poll_by })
     }
 
-    /// Rule S6, release: writes an empty holder over a record of the local session, and keeps the token. The term and its work must have
-    /// ended before. The number of releases that a session reports is decoration: it only makes others poll sooner.
+    /// Rule S6, release: empties the holder of a lock of the local session, once the term and its work have ended.
     pub fn may_release(
         &mut self,
         now: LocalInstant,
@@ -420,7 +419,7 @@ impl<R: SessionRecord> LockTable<R> {
 
     // ---- Answers ----
 
-    /// Takes the answer to a write. `committed` is its version; `None` if no commit is known, so that only a read shows the holder.
+    /// Takes the answer to a write. `committed` is its version, or `None` after any error.
     pub fn write_answered(&mut self, id: LockId, committed: Option<R::Version>) {
         let Some(lock) = self.locks.get_mut(id as usize) else { return };
         let is_write = !matches!(self.in_flight.get(&id), Some(InFlight::Read { .. }));
@@ -596,6 +595,7 @@ impl<R: SessionRecord> Lock<R> {
         matches!(&self.seen, ObservedLock::Held { by, .. } if own.and_then(Lease::session) == Some(&by.session))
     }
 
+    /// The term that has begun and is valid now.
     fn valid(&self, now: LocalInstant, own: Option<&Lease<R>>) -> Option<LockTerm> {
         self.window(now, own).filter(|_| self.leads)
     }

@@ -21,7 +21,7 @@
 //! 3. A session that is over never opens again: each ID is created with only one write, and a closed window is never renewed
 //!    ([`Lease::may_acquire`], [`Lease::may_renew`]).
 //!
-//! The tokens of a lock grow with its versions, as those of a lease do. This depends on no clock.
+//! Tokens grow, whatever the clocks do: the write that begins a term replaces one version, whose token is smaller.
 //!
 //! A *policy* decides when to read and when to use which permit: which process takes a free lock first, how many requests are in flight,
 //! and which locks are handed over for balance. It can neither declare a session over nor build a write. The types cannot check the
@@ -29,8 +29,8 @@
 //!
 //! - Pass the same local [`Lease`] everywhere, and call [`Directory::closed`] before opening the next session.
 //! - Stop the work of a term by [`LockTerm::valid_until`], and report the end of all work with [`LockTable::work_ended`].
-//! - Call [`Lease::work_ended`] of the local session only after the session's term has stopped and while [`LockTable::works_for`] is
-//!   false. Any earlier, a lock could still begin work while the session is released.
+//! - Call [`Lease::work_ended`] of the local session only after the session's term has stopped and while
+//!   [`LockTable::works_for`] is false. If it is called earlier, a lock may begin work while the session is released.
 //! - Give the session and the [`Bounds`] the same limits, and use a longer lease only for the next session.
 //! - Delete the object of a session only on the version from [`Directory::may_delete`]. Never delete the object of a lock.
 //! - Send each write once, and hand in each answer for the request to which it belongs.
@@ -39,7 +39,7 @@
 //!
 //! - The ID of a session is random, and no process uses one twice.
 //! - Nobody deletes the object of a lock, or puts another record into it. [`LockTable`] says what happens after a deletion.
-//! - A process can read every record that an owner writes. If an object is unreadable here, no owner has written it.
+//! - A process can read every record that an owner writes. So if an object is unreadable, no owner has written it.
 //! - A read or a listing of locks shows nothing that was replaced before it was sent. Only two things need this: the wait after a deletion,
 //!   and [`LockTable::forget`], after which an ended term must not begin again.
 //!
