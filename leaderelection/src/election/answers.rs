@@ -40,7 +40,7 @@ impl Election {
         let found = found.map(|found| Versioned { record: Arc::new(found.record), version: found.version });
         let record = found.as_ref().map(|found| Arc::clone(&found.record));
         let (competes, has_tried) = (self.competes(), self.lease.unanswered().next().is_some());
-        // This comes before `read_answered`: it compares the read with the one before, which the lease then forgets.
+        // Before `read_answered`, in which the lease forgets the read before: `free_at` and `compare` use that read.
         let blocked_until = self.free_at().unwrap_or_default();
         let goes_on = competes && self.compare(now, found.as_ref(), jitter);
         let shown = self.lease.read_answered(now, Ok(found), age);
@@ -63,7 +63,7 @@ impl Election {
         self.observe(now, shown, blocked_until, jitter);
         if competes && shown != Shown::OwnWrite {
             if !goes_on {
-                // Messages are about one term.
+                // The messages are about another term.
                 self.peer_feed = None;
             }
             self.note_read_for_failback(now);
@@ -102,7 +102,7 @@ impl Election {
         }
     }
 
-    /// Takes the answer that the write in flight is committed. None of this candidate's earlier writes can be committed any more.
+    /// Handles the commit of the write in flight. None of this candidate's earlier writes can be committed any more.
     fn on_committed(&mut self, now: LocalInstant, version: Version) {
         self.lease.write_answered(now, Some(version));
         self.resolve_doubts();

@@ -64,8 +64,7 @@ impl Election {
         }
     }
 
-    /// The moment from which a new term of this candidate may begin; `None` before the first read, or if no term may
-    /// begin.
+    /// The moment from which a new term may begin; `None` before the first read, or if the tokens are exhausted.
     pub(super) fn takeover_at(&self) -> Option<LocalInstant> {
         let is_exhausted = self.lease.watch().found().is_some_and(|found| is_exhausted(&found.record));
         let free_at = self.free_at().filter(|_| !is_exhausted)?;
@@ -81,7 +80,8 @@ impl Election {
         Some(self.expires_at()?.max(preferred_until).max(self.reported_lease_until()))
     }
 
-    /// The end of the lease plus the spread, if the object does not change; `None` before the first read.
+    /// The end of the lease plus the random spread (rule 10), if the object does not change; `None` before the first
+    /// read.
     pub(super) fn expires_at(&self) -> Option<LocalInstant> {
         self.lease.watch().expires_at().map(|expires_at| expires_at + self.wait.spread)
     }

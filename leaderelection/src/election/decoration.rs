@@ -1,4 +1,4 @@
-//! The fields of a record that no rule reads.
+//! The decoration of a record: the fields that the kernel leaves to the policy.
 
 use leaderelection_protocol::lease::{Kind, Permit};
 

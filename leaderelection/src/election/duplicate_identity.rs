@@ -12,7 +12,7 @@ use crate::store::Version;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct DuplicateIdentityDetector {
     identity: String,
-    /// The version of the last record, and its write id if another process wrote it; `None` unless that record has this identity.
+    /// The version of the last record, and its write id if another process wrote it; `None` if it has another identity.
     last: Option<(Version, Option<String>)>,
     reported: bool,
 }
@@ -45,6 +45,7 @@ impl DuplicateIdentityDetector {
         // An id of this elector need not be remembered, because no other process ever writes one.
         let write_id = if is_ours { None } else { record.write_id.clone() };
         let before = self.last.replace((version.clone(), write_id));
+        // A transfer request keeps the write id, so the request does not show that the holder is alive.
         let is_alive = before.is_some_and(|(_, before)| record.write_id.is_none() || record.write_id != before);
         is_alive && !is_ours && !replace(&mut self.reported, true)
     }

@@ -23,8 +23,8 @@ pub enum Effect {
         /// Why the lease could be acquired.
         reason: BeginReason,
     },
-    /// Moves the end of the leader's window. A driver that finds the old window over gives
-    /// [`Input::Expired`](super::Input::Expired) instead.
+    /// Moves the end of the leader's window. If the old window is already closed, the driver instead hands in the
+    /// command that closed it, or else [`Input::Expired`](super::Input::Expired).
     Extend(Term),
     /// Ends leadership now, and cancels the work. This effect always comes before the
     /// [`Fact::LeaderChanged`] that names the next leader, and before any request that releases the lease.

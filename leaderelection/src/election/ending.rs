@@ -9,7 +9,7 @@ use crate::clock::LocalInstant;
 use crate::term::{TermEndReason, WorkEnd};
 
 impl Election {
-    /// Ends the term, the wait for its work, or the release, if its time is over.
+    /// Ends what is over at `now`: the term, the wait for its work, or the release.
     pub(super) fn expire(&mut self, now: LocalInstant) {
         self.lease.tick(now);
         self.follow_lease(now, || TermEndReason::RenewDeadline);
@@ -112,7 +112,7 @@ impl Election {
         }
     }
 
-    /// Ends the candidacy if the lock shows that its job is done (rule 18). If the lease was won, its term has not begun.
+    /// Ends a candidacy whose term has not begun, if the lock shows that its job is done (rule 18).
     pub(super) fn finish_if_job_is_done(&mut self, now: LocalInstant) {
         let has_no_term = self.runs && matches!(self.lease.stage(), Stage::Candidate | Stage::Won);
         if has_no_term && self.lease.is_job_done() {

@@ -14,8 +14,8 @@ use crate::lock::record::LeaderElectionRecord;
 use crate::store::{StoreErrorKind, Version};
 
 impl Election {
-    /// Takes the answer to a read. If this candidate will ask the leader for the lease, it reads again at that moment at the latest,
-    /// whatever a peer says.
+    /// Handles an answered read. If this candidate is to ask for the lease, it reads again no later than the moment of
+    /// that request, whatever a peer says.
     pub(super) fn note_read_for_failback(&mut self, now: LocalInstant) {
         if !self.rules.failback {
             return;
@@ -33,7 +33,7 @@ impl Election {
         }
     }
 
-    /// Takes the failure of a read.
+    /// Handles a failed read, which postpones the request for the lease.
     pub(super) fn defer_failback(&mut self, now: LocalInstant) {
         let requests = self.lease.watch().found().map_or(0, |found| found.record.failbacks);
         let FailbackTimes { lease_duration, .. } = self.rules.failback_times();
@@ -82,8 +82,8 @@ impl Election {
         true
     }
 
-    /// Takes the answer to a request for the lease. If the request was rejected or had a conflict, the next read decides whether to ask
-    /// again.
+    /// Handles the answer to a request for the lease. If the request was rejected or had a conflict, the next read
+    /// decides whether to ask again.
     pub(super) fn on_request_answer(&mut self, now: LocalInstant, answer: Result<Version, Failure>, jitter: Jitter) {
         self.lease.write_answered(now, answer.as_ref().ok().cloned());
         match answer {

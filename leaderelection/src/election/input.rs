@@ -18,10 +18,10 @@ use crate::term::{FencingToken, TermEndReason, WorkEnd};
 pub enum Input {
     /// The candidate starts to compete for one term.
     ///
-    /// A term may still be open, because its driver was dropped. It is over then, and no answer can revive it. Its
-    /// lease expires, or is acquired as a new term.
+    /// A term that a dropped driver has left open is over, and no answer can revive it. Its lease expires, or this
+    /// candidate acquires the lease as a new term.
     Begin {
-        /// How long the candidate only reads and writes nothing, so that others go first.
+        /// How long the candidate reads but writes nothing, so that others go first.
         stand_back: Duration,
         /// `true` if the term ends when its work is complete.
         ends_with_work: bool,
@@ -68,7 +68,7 @@ impl From<&Command> for TermEndReason {
     }
 }
 
-/// A hint from a peer. Mutual exclusion never depends on it being true.
+/// A hint from a peer. At most one candidate leads even if the hint is false.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PeerMessage {
@@ -94,7 +94,7 @@ pub enum PeerMessage {
     Released {
         /// The number of locks that the session has released so far.
         count: u64,
-        /// The hashes of the names of the last ones, newest first.
+        /// The hashes of the names of the last released locks, newest first.
         locks: Vec<u64>,
     },
     /// The peer is silent, refuses to answer, or cannot be reached.
@@ -127,7 +127,7 @@ impl Answer {
 pub struct Failure {
     /// What is known about the request's effect.
     pub kind: StoreErrorKind,
-    /// How long the store asked clients to send nothing.
+    /// How long the store asked clients to send nothing, if it did.
     pub retry_after: Option<Duration>,
 }
 

@@ -29,8 +29,8 @@ thread_local! {
 
 /// One candidate's view of one lock.
 ///
-/// The [`Lease`] decides whether a request may be sent and whether a term is valid. The rest is policy: it decides when to do so, and no
-/// promise about leadership depends on it.
+/// The [`Lease`] decides whether a request may be sent and whether a term is valid. The rest is policy: it decides when
+/// to send one, and no promise about leadership depends on it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Election {
     pub(super) rules: Arc<ElectionConfig>,
@@ -42,7 +42,7 @@ pub struct Election {
     pub(super) peer_feed: Option<Box<PeerFeed>>,
     /// `true` if the object has to be read before anything is written.
     pub(super) must_read: bool,
-    /// The ids of unanswered writes whose answer was ambiguous.
+    /// The ids of the writes whose outcome is unknown, because their answers were ambiguous.
     pub(super) doubts: Vec<String>,
     pub(super) pacing: Pacing,
     /// The leader in the last [`Fact::LeaderChanged`].
@@ -56,10 +56,10 @@ pub struct Election {
     pub(super) ended: Option<Box<(u64, TermEndReason)>>,
     /// The moment at which the release is given up; `None` unless the lease is being released.
     pub(super) release_by: Option<LocalInstant>,
-    /// The moment from which renewals reset the count of requests for the lease (rule 24); `None` if the count is 0.
+    /// The moment from which renewals reset the count of requests (rule 24); `None` if it was 0 when the term began.
     pub(super) forgets_at: Option<LocalInstant>,
     pub(super) failback_delay: FailbackDelay,
-    /// `true` if this step's answer is a read, so a request for the lease may be based on it.
+    /// `true` if this step's answer is a read that shows a leader whom this candidate is to ask for the lease.
     pub(super) may_ask: bool,
     /// `true` after the caller asked to stop: the candidate competes for no further term.
     pub(super) stop_asked: bool,
@@ -133,8 +133,8 @@ impl Election {
             Input::Reconfigure(rules) => self.reconfigure(now, rules, draw.jitter()),
             Input::Expired => self.end_term(now, TermEndReason::RenewDeadline),
         }
-        // A handler may have ticked the lease again. If the timings are so small that the stop margin is 0, this has abandoned work that
-        // this step dropped.
+        // A handler may have ticked the lease again. If the stop margin is 0, that tick abandons the work that the
+        // first tick of this step has dropped.
         self.follow_lease(now, || TermEndReason::RenewDeadline);
         self.conclude_if_work_ended(now);
         // This comes after the input is handled: an answer may show that the lease is lost, and then nothing is left to hand over.
@@ -205,7 +205,7 @@ impl Election {
         !self.runs
     }
 
-    /// Returns `true` while this candidate does not hold the lease and no earlier term of it is left.
+    /// Returns `true` while this candidate neither holds the lease nor has to end an earlier term.
     pub(super) fn competes(&self) -> bool {
         self.runs && self.lease.stage() == Stage::Candidate
     }
@@ -274,7 +274,7 @@ impl Election {
             (Stage::Over, None) => self.pacing.soonest(),
             _ => self.pacing.write(LocalInstant::default()),
         };
-        // Rule 6: the last moment at which an answer can still come within the window.
+        // Rule 6: the last moment for a request that is certain to be answered, or to time out, within the window.
         let last_chance =
             term.filter(|_| stage == Stage::Leading).map(|term| term.valid_until() - self.rules.request_timeout);
         Some(due.max(self.pacing.silent_until(last_chance)))

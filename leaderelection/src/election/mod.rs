@@ -1,9 +1,9 @@
 //! The protocol as a pure state machine. It performs no I/O, reads no clock, draws no random numbers, and awaits nothing.
 //!
-//! A driver passes an [`Input`] and the time to [`Election::handle`], and then carries out every [`Effect`] that [`Election::next`]
-//! returns, in order. It calls [`Election::handle`] again when an answer or a peer's message arrives, the work ends or a command is given,
-//! and with [`Input::Tick`] at [`Election::wake_at`]. [`DefaultLeaderElector`](crate::DefaultLeaderElector) is a driver; so are tests and
-//! model checkers.
+//! A driver passes an [`Input`] and the time to [`Election::handle`], and then carries out every [`Effect`] that
+//! [`Election::next`] returns, in order. The driver calls [`Election::handle`] again when an answer or a peer's message
+//! arrives, the work ends or a command is given, and with [`Input::Tick`] at [`Election::wake_at`].
+//! [`DefaultLeaderElector`](crate::DefaultLeaderElector) is a driver; so are tests and model checkers.
 //!
 //! The machine makes every decision: when to send a request and with which content, when a term begins and ends, when its work is dropped,
 //! and when its lease is released. A driver decides none of this.

@@ -33,8 +33,8 @@ pub struct ElectionConfig {
     /// `true` if every end of a term releases the lease; `false` if only the reasons that
     /// [`TermEndReason::releases`](super::TermEndReason::releases) names do.
     pub release_on_cancel: bool,
-    /// How long a cancelled candidate tries to release its lease, counted from the end of its work. A release is given up in any case when
-    /// the lease has expired.
+    /// How long a cancelled candidate tries to release its lease after the end of its work, unless the lease expires
+    /// earlier.
     pub release_patience: Duration,
     /// How far the store's clocks may disagree, including their resolution (rule 19); `None` to ignore the ages that the store reports.
     pub store_clock_slack: Option<Duration>,
@@ -42,7 +42,7 @@ pub struct ElectionConfig {
     pub rank: u8,
     /// `true` if the candidate asks a leader of a worse rank for the lease (rule 24).
     pub failback: bool,
-    /// How often the wait before such a request may double (rule 24).
+    /// How often the fail-back delay may double (rule 24).
     pub failback_doublings: u8,
     /// The service that the candidate writes into the record of each of its terms; `None` if it writes none. No rule depends on
     /// it.
@@ -50,7 +50,7 @@ pub struct ElectionConfig {
     /// The address that the candidate writes into the record while it holds the lease; `None` if it writes none. No rule
     /// depends on it.
     pub advertised: Option<String>,
-    /// The address for clients that the candidate writes into the record, if it differs. No rule depends on it.
+    /// The address for clients in the record, if it differs from `advertised`. No rule depends on it.
     pub advertised_to_clients: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl ElectionConfig {
     /// The default background interval.
     pub const BACKGROUND_INTERVAL: Duration = Duration::from_secs(30);
 
-    /// How often the wait before a request for the lease may double, by default.
+    /// How often the fail-back delay may double, by default.
     pub const FAILBACK_DOUBLINGS: u8 = 6;
 
     /// The default settings of the candidate `identity`. It does not reclaim its own identity, does not release its lease on cancellation,
@@ -132,8 +132,8 @@ impl ElectionConfig {
         age.zip(self.store_clock_slack).map_or(Duration::ZERO, |(age, slack)| age.saturating_sub(slack))
     }
 
-    /// The addresses for the next record of a term. If they are those of `before`, the last record, they are shared with it, because every
-    /// renewal carries them.
+    /// The addresses for the next record of a term; `None` if there are none. If they equal those of the last record,
+    /// `before`, they are shared, because every renewal carries them.
     pub(crate) fn peer(&self, term: u64, before: Option<&Arc<PeerAddress>>) -> Option<Arc<PeerAddress>> {
         let (url, clients) = (self.advertised.as_deref().unwrap_or_default(), self.advertised_to_clients.as_deref());
         if url.is_empty() && clients.is_none() {

@@ -57,7 +57,7 @@ impl Election {
             _ => false,
         };
         if transferred && self.lease.own().is_some() {
-            // Without a release, the record need not name the new leader. So this candidate waits, to let it go first.
+            // Without a release, the record may not name the new leader, which this candidate still lets go first.
             self.wait.spread = self.rules.lease_duration;
         }
         self.lease.give_up(now);

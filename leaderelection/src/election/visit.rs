@@ -10,7 +10,7 @@ use crate::clock::LocalInstant;
 use crate::lock::record::LeaderElectionRecord;
 
 impl Election {
-    /// Shows every instant to `visitor`, which may replace each.
+    /// Shows every moment to `visitor`, which may replace it.
     pub fn visit(&mut self, visitor: &mut impl Visitor) {
         let rank_wait = self.rank_wait();
         self.lease.visit(&mut OfKernel(visitor, self.wait.spread + rank_wait));
@@ -34,7 +34,7 @@ fn visit_wait(moment: &mut LocalInstant, further: Duration, visitor: &mut impl V
     *moment = timer - further;
 }
 
-/// Shows the moments of the kernel. After another's lease, the candidate waits for this duration.
+/// Shows the moments of the kernel. The duration is how long the candidate waits after another's lease has expired.
 pub(crate) struct OfKernel<'a, V>(pub(crate) &'a mut V, pub(crate) Duration);
 
 impl<V: Visitor> lease::Visitor<LeaderElectionRecord> for OfKernel<'_, V> {

@@ -22,7 +22,7 @@ pub(crate) struct Anomalies {
 #[derive(Debug)]
 struct OfLease {
     duplicate: DuplicateIdentityDetector,
-    /// `true` if the elector wants ages, until an answer without an age was reported.
+    /// `true` if the elector trusts the store's clock, and no answer without an age was reported yet.
     wants_age: bool,
 }
 

@@ -22,7 +22,7 @@ pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
         stand_back: Duration,
     ) -> impl Future<Output = Result<RunOutcome, ElectionError>> + Send + 'a;
 
-    /// Does the same in a future that does not borrow the elector, and returns `stop` for the next candidacy.
+    /// Like `compete`, but the future does not borrow the elector, and returns `stop` for the next candidacy.
     fn candidacy(
         &self,
         stop: OwnedStop,
@@ -30,7 +30,7 @@ pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
         stand_back: Duration,
     ) -> impl Future<Output = (Result<RunOutcome, ElectionError>, OwnedStop)> + Send + 'static;
 
-    /// Runs a whole election, with what surrounds it: a span, and the last write of the history.
+    /// Adds what an election needs around it, such as a span, and the wait for the last write of the history.
     fn whole<T: Send, F: Future<Output = T> + Send>(&self, election: F) -> impl Future<Output = T> + Send;
 
     fn cool_down(&self) -> Duration;
@@ -42,9 +42,9 @@ pub(crate) trait Compete: Debug + Send + Sync + Sized + 'static {
     fn clock(&self) -> &Arc<dyn Clock>;
 }
 
-/// Campaigns with an elector, which the caller has already claimed if `is_claimed`.
+/// Campaigns with an elector. `is_claimed` is `true` if the caller has already claimed the elector.
 ///
-/// This is one async block, because nested blocks would store their state twice.
+/// One async block: nested blocks would store their state twice.
 pub(super) fn campaigning<E: Compete>(
     elector: &E,
     mut shutdown: OwnedStop,

@@ -25,7 +25,7 @@ use crate::leadership::window::Window;
 use crate::lock::LockError;
 use crate::util::stop::{self, Stop};
 
-/// The state of an elector that it keeps from run to run.
+/// The state that an elector keeps from run to run.
 #[derive(Debug)]
 pub(super) struct Driver {
     pub(super) config: Arc<LeaderElectionConfig>,
@@ -35,6 +35,7 @@ pub(super) struct Driver {
     listeners: Arc<ElectorListeners>,
     earlier_work: PreviousWork,
     store_check: StoreCheckState,
+    /// `true` once the warnings about the settings were logged.
     warned: bool,
 }
 
@@ -134,11 +135,10 @@ impl Driver {
                 run.term_runner.report.finished();
                 return Ok(outcome);
             }
-            // Dropped work ends when the runtime next runs its task. Wait for that here: after a freeze, the deadline to abandon the work
-            // may be over, too, and then the next event would abandon the work.
+            // Dropped work must be able to end before the next event, which might abandon it: see `DroppedWork`.
             run.dropped_work.wait_until_run().await;
-            // A single attempt ends with the command to stop, not with a return: if the outcome of its write is unknown (rule 6), it may
-            // have won the lease. The machine then reads, and releases the lease if so configured.
+            // A single attempt ends with the command to stop, not with a return: a write with an unknown outcome (rule
+            // 6) may have won the lease. The machine then reads, and releases the lease if so configured.
             event = if run.has_made_its_attempt() {
                 run.told_to_stop = true;
                 Event::Input(Input::Command(Command::Stop))
@@ -159,7 +159,7 @@ impl Driver {
                 *told_to_stop = true;
                 Event::Input(Input::Command(Command::Stop))
             }
-            // Borrowed: if another event ends this wait, the request stays in its field, so that its answer is not lost.
+            // Borrowed: if another event ends this wait, the request stays in `in_flight`, and its answer is not lost.
             answer = answered(in_flight.as_mut()) => Event::Answer(answer),
             now = self.sleep() => Event::Tick(now),
             // Last, so that a peer that never stops sending cannot delay the other events.
@@ -167,8 +167,8 @@ impl Driver {
         }
     }
 
-    /// Returns the next message of a peer, but registers no waker. Poll it together with [`next_local_event`], which is woken through
-    /// `tuning.wake_elector`: a message notifies that, too.
+    /// Returns the next message of a peer. The future registers no waker, so poll it together with
+    /// [`next_local_event`], whose `tuning.wake_elector` is notified of messages, too.
     fn next_message(&self) -> impl Future<Output = PeerMessage> {
         poll_fn(|_| self.listeners.peers.next_message().map_or(Poll::Pending, Poll::Ready))
     }
@@ -182,8 +182,8 @@ impl Driver {
         }
     }
 
-    /// Takes one step of the machine, with one reading of the clock, and carries out all effects of that step. For a tick, this is the
-    /// reading with which the sleep ended. An extension of a closed window takes a further step.
+    /// Takes one step of the machine, with one reading of the clock, and carries out all effects of that step. A tick
+    /// brings its reading: the one with which the sleep ended. An extension of a closed window takes a further step.
     fn step(&mut self, event: Event, run: &mut Run) {
         let mut now = if let Event::Tick(now) = event { now } else { self.config.basics.clock.now() };
         match event {
@@ -229,7 +229,7 @@ impl Driver {
                 run.in_flight = Some(request::send(Arc::clone(&self.config), request, now));
             }
             Effect::Start { term, reason } => {
-                // The next run waits for this work. The driver keeps it, because dropping this run does not end work that never awaits.
+                // Kept for the next run, which waits for this work: dropping a run does not end work that never awaits.
                 self.earlier_work = run.term_runner.start(term.fencing_token, Window::new(&term), reason, &run.work);
                 self.tell_peers(run);
             }
@@ -240,9 +240,9 @@ impl Driver {
                 if open.leadership().extend(term) {
                     self.tell_peers(run);
                 } else {
-                    // Take another step with a new time: this step's time is before the moment at which the window closed. A command
-                    // from another thread may have closed it. The machine must get that command, or it reports the renew deadline as the
-                    // reason.
+                    // Take another step with a new time, because the window closed after this step's time. If a command
+                    // from another thread closed the window, the machine must get the command. Otherwise, it would
+                    // report the renew deadline as the reason.
                     let now = self.config.basics.clock.now();
                     let input = open.leadership().take_command().map_or(Input::Expired, Input::Command);
                     self.election.handle(now, input, self.entropy.at(now));
@@ -264,11 +264,11 @@ impl Driver {
     }
 }
 
-/// Waits for an event of the term, or for new settings. Both wake the elector through one [`Tuning::wake_elector`], because each further
-/// wait would make every elector's future larger, and a process may have thousands.
+/// Waits for an event of the term, or for new settings. Both wake the elector through one [`Tuning::wake_elector`]:
+/// each further wait would make every elector's future larger, and a process may have thousands of electors.
 async fn next_local_event(term_runner: &TermRunner, tuning: &Tuning) -> Event {
     loop {
-        // Checked before each wait: an event may have come before it, and a wake-up may be for an event that was already taken.
+        // Checked before each wait: an event may already be there, or a wake-up may come without one.
         if let Some(input) = term_runner.next_event() {
             return Event::Input(input);
         }

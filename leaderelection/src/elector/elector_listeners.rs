@@ -31,8 +31,7 @@ impl ElectorListeners {
     }
 }
 
-/// The guard of one run. It is dropped with the run, even if only the run's future is dropped, and then notifies the peers that the run is
-/// over.
+/// Notifies the peers that a run is over, even if the run's future is dropped before its end.
 #[derive(Debug)]
 pub(super) struct RunGuard(pub(super) Arc<ElectorListeners>);
 

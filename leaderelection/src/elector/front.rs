@@ -22,8 +22,8 @@ use crate::leadership::Leadership;
 use crate::lock::job::{JobId, JobOutcome};
 use crate::util::stop;
 
-/// Competes for one lock: the methods of a [`DefaultLeaderElector`](crate::DefaultLeaderElector) and of a
-/// [`SessionElector`](crate::SessionElector), so that a library can take either as `impl Elector`.
+/// Competes for one lock. A library that takes `impl Elector` works with a
+/// [`DefaultLeaderElector`](crate::DefaultLeaderElector) and with a [`SessionElector`](crate::SessionElector).
 ///
 /// ```
 /// use leaderelection::{
@@ -52,11 +52,11 @@ use crate::util::stop;
 ///
 /// # Stopping
 ///
-/// Each method takes a future that tells it when to stop, like the graceful shutdown of a web server:
-/// [`shutdown_signal`](crate::shutdown_signal), `token.cancelled_owned()` of a [`CancellationToken`], or
-/// [`pending`](std::future::pending()) to never stop. The election continues until this future completes.
+/// The methods that wait for leadership take a future that tells them when to stop, like the graceful shutdown of a web
+/// server: [`shutdown_signal`](crate::shutdown_signal), `token.cancelled_owned()` of a [`CancellationToken`], or
+/// [`pending`](std::future::pending()) to never stop.
 ///
-/// An elector has one election at a time, and either a callback or its caller does the work:
+/// An elector has one election at a time. Either a callback does the leader's work, or the caller of the method:
 ///
 /// ```
 /// # use {leaderelection::*, std::future::pending}; #[tokio::main(flavor = "current_thread")] async fn main() {
@@ -104,9 +104,9 @@ pub trait Elector: Compete {
 
     /// Competes and leads, again and again, until `shutdown` completes.
     ///
-    /// After a [step-down](crate::LeaderHandle::step_down), or a panic or an error of its work, the elector lets other candidates go first
-    /// for the cool-down. The cool-down is one lease duration, unless an elector with a lease of its own is
-    /// [configured otherwise](crate::LeaderElectionConfigBuilder::step_down_cool_down).
+    /// After a [step-down](crate::LeaderHandle::step_down), or a panic or an error of its work, the elector lets other
+    /// candidates go first for the cool-down. The cool-down is one lease duration by default. Only an elector with a
+    /// lease of its own can [change it](crate::LeaderElectionConfigBuilder::step_down_cool_down).
     ///
     /// # Errors
     ///
@@ -115,14 +115,14 @@ pub trait Elector: Compete {
         &self,
         shutdown: impl Future<Output = ()> + Send + 'static,
     ) -> impl Future<Output = Result<(), ElectionError>> + Send {
-        // `shutdown` is boxed, because an async block that pins it would store it twice, and ten thousand locks have one such block each.
+        // Boxed: an async block that pins `shutdown` would store it twice, for each of ten thousand locks.
         campaigning(self, stop::owned(shutdown), false)
     }
 
     /// Competes and leads on a task of its own, as [`campaign`](Self::campaign) does, and returns the handle and the task.
     ///
-    /// Dropping the [`JoinHandle`](tokio::task::JoinHandle) changes nothing. Aborting the task has the effect of dropping the future of a
-    /// campaign. The task releases the lock, so a program has to wait for the task, after `shutdown` has completed, before it exits.
+    /// Dropping the [`JoinHandle`](tokio::task::JoinHandle) has no effect. Aborting the task drops the campaign. The
+    /// task releases the lock, so after `shutdown`, wait for the task before the program exits.
     ///
     /// ```
     /// # use leaderelection::*;
@@ -156,8 +156,8 @@ pub trait Elector: Compete {
     /// Competes and leads as [`campaign`](Self::campaign) does, and meanwhile runs a service that every candidate needs, leader or not,
     /// such as a server for probes and metrics.
     ///
-    /// The service starts at once, on a task of its own. Its token is cancelled when the campaign is over and the lock is released, so
-    /// that the service outlives the work of the last term. This function then waits for the service, without a limit.
+    /// The service starts at once, on a task of its own. Its token is cancelled when the campaign is over and the lock
+    /// is released. This function then waits for the service, without a limit.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -187,9 +187,9 @@ pub trait Elector: Compete {
     ///
     /// # Errors
     ///
-    /// [`CampaignError::Service`](crate::CampaignError::Service) if the service fails or panics. The failure has then ended the
-    /// campaign as `shutdown` does: no work runs any more, and the lock is released, as after any cancellation.
-    /// [`CampaignError::Election`](crate::CampaignError::Election) as for [`campaign`](Self::campaign).
+    /// [`CampaignError::Service`](crate::CampaignError::Service) if the service fails or panics. By then, the failure
+    /// has ended the campaign as `shutdown` does: no work runs any more, and the lock is released as after any
+    /// cancellation. [`CampaignError::Election`](crate::CampaignError::Election) if the election could not begin.
     fn campaign_with<F, S>(
         &self,
         shutdown: impl Future<Output = ()> + Send + 'static,
@@ -206,7 +206,7 @@ pub trait Elector: Compete {
         }
     }
 
-    /// Competes until it leads, and returns the term, so that the caller leads without callbacks. Returns `None` once `shutdown` completes.
+    /// Competes until it leads, and returns the term, for a caller without callbacks. Returns `None` after `shutdown`.
     ///
     /// ```
     /// # use leaderelection::*;
@@ -236,22 +236,22 @@ pub trait Elector: Compete {
     /// # }
     /// ```
     ///
-    /// Give each call a future that stays complete, such as a clone of [`shutdown_signal`](crate::shutdown_signal) or the future of a
-    /// token. A new `ctrl_c()` for each call would miss the signal that ended a term, and the loop would continue.
+    /// Each call needs a future that also completes after an earlier signal: a clone of
+    /// [`shutdown_signal`](crate::shutdown_signal), or a token's future, but not a new `ctrl_c()`.
     ///
     /// The caller does the leader's work, so no `on_start_leading` may be set. The other callbacks are called as always.
     /// `shutdown` also ends the term that was returned. A session's lock is then released; a lease is released unless
     /// [configured otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel).
     ///
-    /// After its owner has dropped a term, other candidates go first for the cool-down, as in a [`campaign`](Self::campaign). While a
-    /// term is held, a further call waits for the end of the term, or for `shutdown`. Before a call returns `None`, it waits until a
-    /// dropped term is released, so that the program may then exit.
+    /// After a term was dropped, other candidates go first for the cool-down, as in a [`campaign`](Self::campaign).
+    /// While a term is held, a further call waits for its end, or for `shutdown`. Before a call returns `None`, it
+    /// waits for the release of a dropped term, so that the program may exit.
     ///
     /// # Cancellation safety
     ///
-    /// Dropping the future ends the candidacy. No term is lost: a term begins in the poll that returns it, except that a session may have
-    /// begun its lock's term earlier, which then ends at once. A write in flight may still win a lease. That lease then expires, unless
-    /// the elector competes again and finds its own write.
+    /// Dropping the future ends the candidacy. No term is lost, because a term begins in the poll that returns it. The
+    /// exception is the term of a session's lock: it may have begun earlier, and then ends at once. A write in flight
+    /// may still win a lease. That lease expires, unless the elector competes again and finds its own write.
     ///
     /// # Errors
     ///
@@ -289,9 +289,9 @@ pub trait Elector: Compete {
     /// # }
     /// ```
     ///
-    /// An attempt reads the lock, and writes it if it is free. If the outcome of a request is unknown, the attempt reads once more. A
-    /// crashed leader's lock is free once its lease has expired. To notice that, an elector has to watch the lock for a whole lease
-    /// duration, as [`next_term`](Self::next_term) and repeated attempts do.
+    /// An attempt reads the lock, and writes it if the lock is free. If the outcome of a request is unknown, the
+    /// attempt reads once more. A crashed leader's lock is free once its lease has expired. To notice that, an elector
+    /// has to watch the lock for a whole lease duration, as [`next_term`](Self::next_term) and repeated attempts do.
     ///
     /// The caller does the leader's work, as with [`next_term`](Self::next_term). The attempt waits for the release of an
     /// earlier term that was dropped. Dropping the future ends the attempt.
@@ -341,15 +341,15 @@ pub trait Elector: Compete {
     /// Does the job `id`, unless the record marks the job as done. Use this for a job that has to succeed only once, on any number of
     /// machines.
     ///
-    /// All candidates compete and wait, as for [`run_while_leading`](Self::run_while_leading). If the `work` of a candidate returns `Ok`,
-    /// the candidate adds the job's ID to the record, in the write that releases the lease. A candidate that reads a record with this mark
-    /// returns [`JobOutcome::AlreadyDone`](crate::lock::JobOutcome::AlreadyDone) without running `work`. After an error of `work`, a
-    /// panic or a crash there is no such mark, so the next candidate does the job. This involves no clock: a candidate that starts late
-    /// finds the mark, as long as the record remembers the job ([`REMEMBERED_JOBS`](crate::lock::REMEMBERED_JOBS)).
+    /// All candidates compete and wait, as for [`run_while_leading`](Self::run_while_leading). If `work` returns `Ok`,
+    /// the release of the lease adds the job's ID to the record. A candidate that reads a record with this mark returns
+    /// [`JobOutcome::AlreadyDone`](crate::lock::JobOutcome::AlreadyDone) without running `work`. After an error of
+    /// `work`, a panic or a crash there is no mark, so the next candidate does the job. No clock matters: a candidate
+    /// that starts late finds the mark, as long as the record [remembers](crate::lock::REMEMBERED_JOBS) the job.
     ///
-    /// A process that crashes after the success of `work` and before that write leaves no mark, so the job is done again. The same happens
-    /// if a session ends together with the work, because the session's last write frees all locks and marks no jobs. Therefore let the job
-    /// check the fencing token, or make it harmless to repeat the job.
+    /// A process that crashes after the success of `work` and before the release leaves no mark, so the job is done
+    /// again. The same happens if a session ends together with the work, because the session's last write frees all
+    /// locks and marks no jobs. Therefore let the job check the fencing token, or make it harmless to repeat the job.
     ///
     /// ```
     /// use std::future::pending;
@@ -377,8 +377,8 @@ pub trait Elector: Compete {
     ///
     /// # Errors
     ///
-    /// As for [`run_while_leading`](Self::run_while_leading). An error of `work` is not an error of this function, which then
-    /// returns [`JobOutcome::Failed`](crate::lock::JobOutcome::Failed).
+    /// As for [`run_while_leading`](Self::run_while_leading). If `work` fails, this function returns
+    /// [`JobOutcome::Failed`](crate::lock::JobOutcome::Failed) instead of an error.
     fn run_once<F, W, T, E>(
         &self,
         shutdown: impl Future<Output = ()> + Send + 'static,

@@ -37,12 +37,12 @@ struct Open {
 /// A committed write: the record, and its version.
 type Written = (Arc<LeaderElectionRecord>, Version);
 
-/// Publishes to peers the term of a leader, or the time for which a session is open.
+/// Publishes the term of a leader, or the time for which a session is open, to the peers.
 #[derive(Debug, Default)]
 pub(crate) struct Led(watch::Sender<Option<LeaderTerm>>);
 
-/// The most released locks that a session names: as many as a member hands over at a time. If a batch were larger, peers would have to
-/// scan all locks.
+/// The most released locks that a report names. By default, a member hands over at most this many at a time. If a
+/// report leaves out a released lock, peers have to scan all locks.
 #[cfg(feature = "sessions")]
 const NAMED: usize = 128;
 
@@ -91,7 +91,7 @@ pub struct LeaderTerm {
     pub leadership: Leadership,
     /// The last write of the term that is known to be committed.
     pub last: CommittedWrite,
-    /// The write that has released the lease, after the end of the term.
+    /// The write that has released the lease after the end of the term; `None` if no release is known.
     pub released: Option<CommittedWrite>,
     /// The locks that a session has released one by one; `None` for the term of an elector.
     pub releases: Option<Releases>,
@@ -132,7 +132,7 @@ pub struct ObservedTerm {
 }
 
 impl PeerChannel {
-    /// The name of the lock that all candidates share: the key of its object, or its description if the lock has no object.
+    /// The name of the lock, the same for all candidates: its object's key, or its description if it has no object.
     #[must_use]
     pub fn lock_name(&self) -> String {
         self.lock.to_string()
@@ -235,8 +235,8 @@ impl Led {
     pub(crate) fn released(&self, (record, version): Written) {
         self.0.send_if_modified(|led| {
             // A lease may be released although its term never began. The release must not be reported as the end of an earlier term.
-            let is_its = |led: &&mut LeaderTerm| led.leadership.fencing_token() == record.leader_transitions;
-            let Some(led) = led.as_mut().filter(is_its) else { return false };
+            let is_of_term = |led: &&mut LeaderTerm| led.leadership.fencing_token() == record.leader_transitions;
+            let Some(led) = led.as_mut().filter(is_of_term) else { return false };
             led.released = Some(CommittedWrite { record, version, number: led.last.number + 1 });
             true
         });

@@ -27,7 +27,7 @@ pub(crate) trait Listeners: TermListener {
 
     fn status(&self) -> &StatusWriter;
 
-    /// The last error between the elector and its lock.
+    /// The last error of a request to the lock; `None` if there was none.
     fn last_recorded_error(&self) -> Option<Box<RecordedError>> {
         self.status().last_recorded_error()
     }

@@ -81,7 +81,7 @@ pub(super) fn dropped_work(lock_of_session: Option<&str>, fencing_token: Fencing
             "the leader's work did not stop in time and is dropped; make it stop when leadership is lost"
         );
     }
-    // Not written to standard error, too, because nobody has to act: the work has ended, as it may after any freeze.
+    // Not on standard error: nobody has to act, unless the work cannot be dropped, which `abandoned_work` reports.
 }
 
 pub(super) fn abandoned_work(lock_of_session: Option<&str>, fencing_token: FencingToken) {

@@ -62,7 +62,7 @@ impl Meters {
         meters
     }
 
-    /// Counts a read by a leader, which otherwise renews with a single write. client-go has the same counter.
+    /// Counts a read by a leader, which normally renews with a single write. client-go has the same counter.
     pub(crate) fn sent(&self, operation: Operation) {
         if self.leads && operation == Operation::Get && self.lease.is_some() {
             self.counter(SLOW_PATH).increment(1);
@@ -258,7 +258,7 @@ impl Requests {
         }
         let counter = requests(&name(), operation, answered);
         counter.increment(1);
-        // One by one, because a vector that grows by itself would allocate four.
+        // One by one, because a vector that grows by itself would allocate room for four.
         self.0.reserve_exact(1);
         self.0.push((operation, answered, counter));
     }

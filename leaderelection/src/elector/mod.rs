@@ -77,11 +77,11 @@ use work::StartWork;
 ///
 /// # Cancellation
 ///
-/// When the `shutdown` future of a call completes, the election stops gracefully: the work is told to stop, the elector waits
-/// for the end of the work, and the lease is released, unless [configured
-/// otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel). Dropping the election's future instead ends leadership at once,
-/// drops the work, calls `on_stop_leading` when the work is gone, and leaves the lease to expire. Either way, a call of `on_new_leader`
-/// that is in flight completes, because it runs on a thread of its own.
+/// When the `shutdown` future of a call completes, the election stops gracefully: the work is told to stop, the elector
+/// waits for the end of the work, and the lease is released, unless [configured
+/// otherwise](crate::LeaderElectionConfigBuilder::release_on_cancel). If the election's future is dropped instead,
+/// leadership ends at once, the work is dropped, `on_stop_leading` is called when the work is gone, and the lease
+/// expires. Either way, a call of `on_new_leader` that is in flight completes, because it runs on a thread of its own.
 #[derive(Debug)]
 pub struct DefaultLeaderElector {
     driver: Arc<tokio::sync::Mutex<Driver>>,
@@ -95,7 +95,7 @@ impl DefaultLeaderElector {
     /// Creates an elector for a checked configuration.
     #[must_use]
     pub fn new(config: LeaderElectionConfig) -> Self {
-        // At the highest level, so that a filter that shows an event never hides the event's span.
+        // The level is error, so that a filter that shows an event never hides the event's span.
         let (lock, identity) = (config.lock.describe(), &config.rules.identity);
         let span = tracing::error_span!(
             "leader_election",

@@ -36,7 +36,7 @@ struct Calls {
 #[derive(Debug, Default)]
 struct Queue {
     leaders: VecDeque<String>,
-    /// `true` while a thread makes the calls of this queue, or will.
+    /// `true` while a thread makes the calls of this queue, or is about to.
     draining: bool,
     /// `true` if a call was skipped since the queue was last empty.
     has_skipped: bool,
@@ -111,7 +111,7 @@ impl Calls {
     }
 }
 
-/// A limited number of threads for the calls of one lock, or of many locks, whose leaders may all change at once.
+/// A limited number of threads, which make the calls of one lock or of many locks.
 #[derive(Debug, Default)]
 pub(crate) struct CallbackPool(Mutex<PoolState>);
 

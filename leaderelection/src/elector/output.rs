@@ -37,7 +37,7 @@ impl<T: Send + 'static> Output<T> {
         Self::ending(work, None, |_| WorkEnd::Complete)
     }
 
-    /// Does the same for a `job`, if there is one. `end` decides by the output how the work has ended.
+    /// Like `of`, but for a `job` if there is one. `end` decides by the output how the work has ended.
     fn ending<F, W>(work: F, job: Option<JobId>, end: impl FnOnce(&T) -> WorkEnd + Send + 'static) -> (StartWork, Self)
     where
         F: FnOnce(Leadership) -> W + Send + 'static,
@@ -58,7 +58,7 @@ impl<T: Send + 'static> Output<T> {
         (StartWork::once(start, job), Self(progress))
     }
 
-    /// Returns the output of the work in a run with this outcome.
+    /// Returns the output of the work, given the outcome of the run.
     pub(crate) fn after(self, outcome: RunOutcome) -> Result<T, RunError> {
         let progress = replace(&mut *self.0.lock(), OutputState::Waiting);
         match (progress, outcome) {
@@ -86,7 +86,7 @@ impl<T: Send + 'static, E: Send + 'static> Output<Result<T, E>> {
         Self::ending(work, Some(id.clone()), end)
     }
 
-    /// Returns the outcome of the job in a run with this outcome.
+    /// Returns the outcome of the job, given the outcome of the run.
     pub(crate) fn after_job(self, outcome: RunOutcome) -> Result<JobOutcome<T, E>, RunError> {
         let RunOutcome::JobDone { fencing_token } = outcome else {
             let output = self.after(outcome)?;
@@ -94,7 +94,7 @@ impl<T: Send + 'static, E: Send + 'static> Output<Result<T, E>> {
             return Ok(output.map_or_else(JobOutcome::Failed, JobOutcome::Unmarked));
         };
         match (replace(&mut *self.0.lock(), OutputState::Waiting), fencing_token) {
-            // With a token, the mark counts as that of this run's own term, otherwise as another candidate's (rule 18).
+            // With a token, the mark counts as this run's own (rule 18). Otherwise, another candidate has done the job.
             (OutputState::Complete { output: Ok(output), .. }, Some(_)) => Ok(JobOutcome::Done(output)),
             _ => Ok(JobOutcome::AlreadyDone),
         }

@@ -27,6 +27,7 @@ use crate::util::last_resort;
 #[derive(Debug)]
 pub(crate) struct Report {
     meters: Meters,
+    /// `true` once the run has ended gracefully.
     finished: bool,
     /// The minute of the last line on standard error; 0 before the first line.
     last_resort: u32,
@@ -186,7 +187,7 @@ impl Report {
         self.status().change(|status| status.work_was_left = true);
     }
 
-    /// Reports work that panicked or failed. `error` is the error of failed work, unless the caller gets that error.
+    /// Reports work that panicked or failed. `error` is the error of failed work; `None` if the caller gets it.
     pub(crate) fn work_ended(&self, end: WorkEnd, error: Option<&str>) {
         match (end, error) {
             (WorkEnd::Panicked, _) => log::work_panicked(self.lock()),

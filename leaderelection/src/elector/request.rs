@@ -40,8 +40,8 @@ impl Asked {
         Self { operation: request.operation(), sent_at, write }
     }
 
-    /// Returns the wall time of a write that is not a transfer request. It comes from the write's record, because reading the clock again
-    /// would cost more.
+    /// Returns the wall time of a write; `None` for a read or a transfer request. The time is that in the record,
+    /// because reading the clock again would cost more.
     #[cfg(feature = "metrics")]
     pub(crate) fn renew_time(&self) -> Option<DateTime<Utc>> {
         // The record of a transfer request keeps the time of the leader's last renewal.
@@ -97,7 +97,7 @@ impl Answered {
 pub(crate) fn send(config: Arc<LeaderElectionConfig>, request: Request, sent_at: LocalInstant) -> Sent {
     let asked = Asked::of(&request, sent_at);
     let answer = Box::pin(async move {
-        // Dereferenced, because the lock of an `Arc` would box each call a second time.
+        // Dereferenced, because the lock impl of `Arc` would box each call a second time.
         let (lock, limit, service) = (&*config.lock, &config.basics.limit, config.rules.service.as_deref());
         let answer = answer(lock, limit, request, sent_at).await?;
         let Answer::Read(Ok(Some(found))) = &answer else { return Ok(answer) };

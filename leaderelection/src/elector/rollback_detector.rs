@@ -2,8 +2,8 @@
 
 /// Remembers the last write of this elector that the store has shown.
 ///
-/// A store that keeps its contract never shows an earlier write of an elector after a later one, because each write replaces the one
-/// before. A store that was restored, or has lost its last writes in a crash, may show one.
+/// A store that keeps its contract never shows an earlier write of an elector after a later one, because each write
+/// replaces the one before. A store that was restored, or has lost its last writes in a crash, may do so.
 #[derive(Debug, Default)]
 pub(super) struct RollbackDetector {
     /// The number of the last shown write; 0 before the first one.

@@ -9,7 +9,7 @@ use super::run_error::ElectionError;
 use crate::config::work_outcome::WorkOutcome;
 use crate::util::stop::{self, OwnedStop};
 
-/// Why [`campaign_with`](crate::Elector::campaign_with) ended without being asked to.
+/// Why [`campaign_with`](crate::Elector::campaign_with) has failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CampaignError {

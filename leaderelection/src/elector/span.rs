@@ -7,7 +7,7 @@ use super::listeners::Listeners;
 use crate::election::{BeginReason, TermEndReason};
 use crate::term::FencingToken;
 
-/// Opens the span of a term. The span closes with the last clone, and has an event for each request that failed.
+/// Opens the span of a term, which closes with its last clone. Each request that failed is an event in the span.
 pub(super) fn begin(listeners: &dyn Listeners, fencing_token: FencingToken, reason: &BeginReason) -> Span {
     let (name, identity) = (&*listeners.name(), listeners.identity());
     macro_rules! span {

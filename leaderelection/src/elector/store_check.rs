@@ -9,8 +9,8 @@ pub(crate) struct StoreCheckState {
 }
 
 impl StoreCheckState {
-    /// Completes at once if no check is configured, or if the store has already passed it. Otherwise repeats the check
-    /// until its result is conclusive, each time with a new `candidacy`. Cancellation safe.
+    /// Completes at once if no check is configured, or if the store has already passed the check. Otherwise repeats the
+    /// check until its result is conclusive, each time with a new `candidacy`. Cancellation safe.
     pub(crate) async fn require_passed<'a>(
         &mut self,
         check: Option<&dyn StoreCheck>,

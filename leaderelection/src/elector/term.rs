@@ -26,7 +26,7 @@ pub(crate) enum Prepared {
 /// work is dropped. Once the work has ended, `on_stop_leading` is called.
 #[derive(Debug)]
 pub(crate) struct OpenTerm {
-    /// The task of the work; `None` if a caller does the work, because the elector cannot drop that.
+    /// The task of the work; `None` if a caller does the work, which the elector cannot drop.
     work: Option<AbortHandle>,
     end: Arc<TermEnd>,
 }
@@ -51,7 +51,7 @@ impl OpenTerm {
             }),
             gone: Notify::new(),
         });
-        // Created before the task: a runtime that shuts down drops tasks that it has never polled, and this, too, must be reported.
+        // Created before the task: if a runtime that shuts down drops the task unpolled, the guard reports this, too.
         let guard = WorkGuard { end: Arc::clone(&end), work_end: WorkEnd::Dropped };
         let start = match work {
             Prepared::Nothing => None,
@@ -67,7 +67,7 @@ impl OpenTerm {
             // A local variable, so that the guard is dropped after the work, whether the work completes, panics or is dropped.
             let mut guard = guard;
             let Some(start) = start else { return guard.work_end = WorkEnd::Complete };
-            // The window may have closed since the term started: the process may have been frozen meanwhile.
+            // The window may have closed since the term started, e.g. because the process was frozen.
             if !view.is_valid() || !guard.end.begin() {
                 return guard.work_end = WorkEnd::NotBegun;
             }
@@ -102,9 +102,9 @@ impl OpenTerm {
         self.end.progress.lock().error.clone()
     }
 
-    /// Ends leadership, and tells the work to stop, without waiting for that. If the work has already ended, calls `on_stop_leading`.
+    /// Ends leadership, and tells the work to stop. If the work has already ended, calls `on_stop_leading`.
     pub(crate) fn stop(&self) {
-        // The machine's reason, if there is one, is already set. Without one, the election is being dropped.
+        // If the machine has ended the term, its reason is already set. Otherwise, the election is being dropped.
         self.end.leadership.close(TermEndReason::Cancelled);
         let mut progress = self.end.progress.lock();
         progress.stopped = true;
@@ -126,7 +126,7 @@ impl OpenTerm {
         self.end.finish();
     }
 
-    /// Returns a view of this work, by which a later term can wait for its end: the work may outlive its own term.
+    /// Returns a view of this work, so that a later term can wait until the work has ended.
     pub(crate) fn as_earlier(&self) -> PreviousWork {
         PreviousWork(Some(Arc::clone(&self.end)))
     }
@@ -164,14 +164,14 @@ impl TermGuard {
 
 impl Drop for TermGuard {
     fn drop(&mut self) {
-        // Leadership ends before the elector learns of the end of the work. After a panic, the term ends with another reason.
+        // Leadership ends before the inner guard reports the end of the work. After a panic, this report ends the term.
         if !std::thread::panicking() {
             self.leadership().step_down();
         }
     }
 }
 
-/// Reports the end of the work to the term when it is dropped.
+/// Reports the end of the work to the term when this value is dropped.
 #[derive(Debug)]
 struct WorkGuard {
     end: Arc<TermEnd>,
@@ -212,7 +212,7 @@ struct TermEnd {
 struct Progress {
     /// The status that shows the term; `None` once the term is removed from it.
     status: Option<StatusWriter>,
-    /// `true` once the work has begun. Without that, `on_stop_leading` is never called.
+    /// `true` once the work has begun. Otherwise, `on_stop_leading` is not called.
     begun: bool,
     /// `true` once the term was stopped.
     stopped: bool,
@@ -220,7 +220,7 @@ struct Progress {
     ended: Option<WorkEnd>,
     /// `true` once [`TermEnd::finish`] has begun, which makes the only call of `on_stop_leading`.
     concluded: bool,
-    /// `true` once the work has ended, after the call of `on_stop_leading` that this end causes.
+    /// `true` once the work has ended. If this end causes the call of `on_stop_leading`, set after the call.
     gone: bool,
     /// The end of the work, until the elector takes it.
     end_pending: Option<WorkEnd>,
@@ -229,7 +229,7 @@ struct Progress {
 }
 
 impl Progress {
-    /// Takes the status if the term is to be removed from it. While the elector leads on after its work has ended, the term stays.
+    /// Takes the status, to remove the term from it, if both the term and its work have ended.
     fn take_status_if_over(&mut self) -> Option<StatusWriter> {
         let is_over = match self.ended {
             None => false,
@@ -254,7 +254,7 @@ impl TermEnd {
         progress.ended = Some(end);
         let status = progress.take_status_if_over();
         drop(progress);
-        // First, because this calls `on_stop_leading`, and once `gone` is set, the elector can release the lease.
+        // First, because this calls `on_stop_leading`, and the elector may release the lease once `gone` is set.
         self.leave(status);
         let mut progress = self.progress.lock();
         (progress.gone, progress.end_pending) = (true, Some(end));
@@ -310,7 +310,7 @@ impl PreviousWork {
     }
 
     /// Takes the end of the work, if the elector of its term has not taken it.
-    #[allow(dead_code, reason = "sessions alone ask, and the proofs build this file without features")]
+    #[allow(dead_code, reason = "only sessions call it, and the proofs build this file without features")]
     pub(crate) fn take_end(&self) -> Option<WorkEnd> {
         self.0.as_ref()?.progress.lock().end_pending.take()
     }

@@ -15,7 +15,7 @@ use crate::leadership::window::Window;
 #[derive(Debug)]
 pub(crate) struct TermRunner {
     pub(crate) report: Report,
-    /// The last term, until the candidacy has ended.
+    /// The last term; `None` before the first one, and after the candidacy.
     pub(crate) open: Option<OpenTerm>,
     /// The moment at which the last term was stopped.
     stopped_at: LocalInstant,
@@ -50,8 +50,8 @@ impl TermRunner {
     pub(crate) fn carry_out(&mut self, now: LocalInstant, effect: Effect, dropped_work: &mut DroppedWork) {
         match (effect, &self.open) {
             (Effect::Stop { reason, .. }, Some(open)) => {
-                // Rule 8: leadership ends before anything is reported or sent. For this, a machine returns the effect that stops a term
-                // before any request of the same step.
+                // Rule 8: leadership ends before anything is reported or sent. So a machine returns `Stop` before any
+                // request of the same step.
                 open.leadership().close(reason.clone());
                 self.stopped_at = now;
                 self.report.stopped(now, open.leadership(), reason);
@@ -60,7 +60,7 @@ impl TermRunner {
             }
             (Effect::DropWork, Some(open)) => {
                 dropped_work.drop_work(open);
-                // The work is not to blame if a freeze of the process has used up most of its time to stop.
+                // If the process was frozen for most of the time to stop, the work is not to blame.
                 let late_by = self.stopped_at.saturating_since(open.leadership().valid_until());
                 let was_frozen = late_by > now.saturating_since(self.stopped_at);
                 self.report.dropped_work(open.leadership().fencing_token(), was_frozen);
@@ -86,10 +86,10 @@ impl TermRunner {
     }
 }
 
-/// Lets the runtime run dropped work once before anything else happens.
+/// Lets the runtime run dropped work once before the driver's next event.
 ///
-/// Dropped work that awaits is gone once the runtime has run its task again. If the process was frozen meanwhile, the deadline to abandon
-/// the work may be over, too. Work that is about to end must not be abandoned.
+/// Work that awaits ends in this run. Without this run, the next event might abandon the work: after a freeze of the
+/// process, the deadline for that may be over, too.
 #[derive(Debug, Default)]
 pub(crate) struct DroppedWork {
     has_to_run: bool,

@@ -17,11 +17,12 @@ use crate::leadership::Leadership;
 use crate::util::stop::{self, OwnedStop, Stop};
 use crate::util::sync::Mutex;
 
-/// A term of leadership that its owner holds, with the methods of [`Leadership`].
+/// A term that the caller of an elector holds as a value, with the methods of [`Leadership`].
 ///
-/// While you hold the `Term`, do the leader's work. Meanwhile the elector renews the lease on a task of its own, on the runtime on which
-/// the term was won. A session's run renews its locks. The work is over when the `Term` is dropped. Drop the `Term` soon after
-/// [`lost`](Leadership::lost) completes: while you hold it, the elector neither releases the lease nor competes again.
+/// While you hold the `Term`, do the leader's work. Meanwhile the elector renews the lease on a task of its own, on the
+/// runtime on which the term was won. For a session's lock, the session renews its own lease. The work is over when the
+/// `Term` is dropped. Drop the `Term` soon after [`lost`](Leadership::lost) completes: while you hold it, the elector
+/// neither releases the lease nor competes again.
 ///
 /// Dropping a `Term` ends leadership at once, before any request is sent, as [`Leadership::step_down`] does. The task of the elector then
 /// calls `on_stop_leading` and releases the lease. If the program exits or the runtime is dropped before that, the lease has to expire.

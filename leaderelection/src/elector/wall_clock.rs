@@ -4,7 +4,7 @@ use chrono::{DateTime, TimeDelta, Utc};
 
 use crate::clock::LocalInstant;
 
-/// A jump that is not reported. Slewing, and a pause between reading the two clocks, cause smaller differences than this.
+/// The largest jump that is not reported. Slewing, or a pause between the two readings, normally causes less.
 const TOLERATED: TimeDelta = TimeDelta::minutes(1);
 
 #[derive(Debug, Default)]

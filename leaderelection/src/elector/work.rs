@@ -24,8 +24,9 @@ pub(crate) enum StartWork {
     ForCaller { caller: UnboundedSender<TermGuard>, one_attempt: bool },
 }
 
-/// The work of one call of `run_while_leading` or `run_once`. Only the latter has a job.
+/// The work of one call of `run_while_leading` or, if there is a job, of `run_once`.
 pub(crate) struct Once {
+    /// `None` once the work has begun.
     start: Mutex<Option<Start>>,
     job: Option<JobId>,
 }
