@@ -14,9 +14,9 @@ pub(crate) async fn pause(duration: Duration) {
 
 /// Sleeps until `now()` reaches `deadline`, and returns that time. `now` counts a suspend, and `timer` does not.
 ///
-/// Such a timer stops during a suspend, and so ends too late. Therefore `now` is called again whenever a future of
-/// `resumed` completes, which has to be within one [`SLICE`] after a suspend. If `resumed` returns `None`, no timer is
-/// set for longer than one slice, and `now` is called after each.
+/// Such a timer stops during a suspend, and so ends too late. Therefore `now` is called again when a future of
+/// `resumed` completes. This future must complete within one [`SLICE`] after a suspend. If `resumed` returns `None`, no
+/// timer is set for longer than one slice, and `now` is called after each.
 pub async fn sleep_through_suspends<T, R>(
     now: impl Fn() -> LocalInstant,
     timer: impl Fn(Duration) -> T,

@@ -1,7 +1,7 @@
 //! Wakes sleepers after a suspend of the machine: one thread for all sleepers of the process.
 //!
 //! If every sleeper read the clock by itself, a process with many electors would be woken many times a second for
-//! nothing. This is a thread and not a task, because a runtime may delay its tasks, and ends them when it ends.
+//! nothing. A thread does it and not a task, because a runtime may delay its tasks, and drops them when it shuts down.
 
 use std::sync::OnceLock;
 use std::thread;
@@ -20,7 +20,7 @@ const GRAIN: Duration = Duration::from_millis(1);
 /// Wakes all sleepers after a suspend.
 #[derive(Debug)]
 struct Watch {
-    /// The time that the machine's clock is ahead of the timers' clock. It grows by the length of each suspend.
+    /// Returns by how much the machine's clock is ahead of the timers' clock. Each suspend adds its length to this.
     uncounted: fn() -> Duration,
     slice: Duration,
     resumed: Notify,
@@ -34,7 +34,7 @@ struct Sleepers {
     watched: bool,
 }
 
-/// The guard of one sleeper that is counted.
+/// Counts one sleeper until it is dropped.
 struct Sleeper(&'static Watch);
 
 /// Returns a future that completes within one slice after the next suspend; `None` if suspends cannot be noticed.

@@ -9,7 +9,7 @@ use leaderelection_protocol::LocalInstant;
 pub(super) fn system_now() -> LocalInstant {
     use rustix::time::{ClockId, clock_gettime};
 
-    // There, `Monotonic` does not count a suspend.
+    // On these two systems, `Monotonic` does not count a suspend.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     const CLOCK: ClockId = ClockId::Boottime;
     #[cfg(not(any(target_os = "linux", target_os = "android")))]

@@ -26,7 +26,7 @@ pub(super) struct Attempt<R> {
     pub(super) body: Bytes,
     /// What the call returns if this write is committed.
     pub(super) outcome: R,
-    /// The error of a request without an answer. The write may have been committed.
+    /// The error of a request without an answer: the write may have been committed. `None` if all were answered.
     pub(super) doubt: Option<StoreError>,
 }
 

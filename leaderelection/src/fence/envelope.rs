@@ -6,11 +6,11 @@ use serde_json::value::RawValue;
 use super::stale::StaleToken;
 use crate::term::FencingToken;
 
-/// The number of write ids that an object keeps. It must not change, because it is part of the format: if an object has
-/// fewer ids, it has had no other writes.
+/// The number of write ids that an object keeps. This number is part of the format and must not change: an object with
+/// fewer ids has had no other writes.
 ///
-/// With the ids, a writer whose answer was lost can find out whether its write was committed, even if others have written
-/// since. More ids would tolerate more writes in between, but make every object larger.
+/// With the ids, a writer whose answer was lost can find out whether its write was committed, even if others have
+/// written since. More ids would tolerate more writes in between, but make every object larger.
 pub(super) const KEPT_WRITES: usize = 16;
 
 /// The content of a fenced object. One conditional write changes all of it.
@@ -21,8 +21,8 @@ pub(super) struct Envelope {
     pub(super) fencing_token: FencingToken,
     /// The ids of the last [`KEPT_WRITES`] writes, the newest first.
     ///
-    /// Every write has a new id, so no two states of the object have the same body. Even if versions are hashes of the body,
-    /// a version never comes back, and a write that names an old version can never be committed.
+    /// Every write has a new id, so no two states of the object have the same body. Even if versions are hashes of the
+    /// body, a version never comes back, and a write that names an old version can never be committed.
     pub(super) recent_writes: Vec<String>,
     /// The user's value as JSON; `None` in an object that was claimed before the first write.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]

@@ -33,13 +33,14 @@ pub enum FencedError {
         #[source]
         source: serde_json::Error,
     },
-    /// The store refused the request. If the refusal was temporary, the call has retried before. Nothing has been written.
+    /// A request to the store failed, after retries if the problem was temporary. Nothing has been written.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The answer to the write was lost, and later reads did not show whether the write was committed.
     ///
-    /// The write may also be committed later, until another write of the object is. Call
-    /// [`claim`](crate::fence::FencedObject::claim) to find out: it returns a value that this write can no longer change.
+    /// The write may also be committed later, but not after another write of the object. Call
+    /// [`claim`](crate::fence::FencedObject::claim) to find out: it returns a value that this write can no longer
+    /// change.
     #[error("cannot tell if {object} was written; claim it again, and check the value")]
     Unknown {
         /// The store's name for the object.

@@ -7,8 +7,8 @@ use tokio::sync::{OwnedRwLockReadGuard, RwLock};
 use super::stale::StaleToken;
 use crate::term::FencingToken;
 
-/// The largest token so far, in a read-write lock. A request holds a read lock until it is done, and a larger token takes the
-/// write lock.
+/// The largest token so far, in a read-write lock. A request holds a read lock until it is done, and a larger token
+/// takes the write lock.
 ///
 /// The lock is fair: while a larger token waits for the requests before it, later requests queue behind it.
 #[derive(Clone, Debug, Default)]
@@ -16,7 +16,7 @@ pub(super) struct Gate {
     highest: Arc<RwLock<FencingToken>>,
 }
 
-/// Admits one request. Larger tokens wait until it is dropped.
+/// Admits one request. Larger tokens wait until the permit is dropped.
 pub(super) type Permit = OwnedRwLockReadGuard<FencingToken>;
 
 impl Gate {
@@ -24,7 +24,7 @@ impl Gate {
         Self { highest: Arc::new(RwLock::new(token)) }
     }
 
-    /// Waits until no request with a smaller token has a permit. Cancellation safe.
+    /// Waits until no request with a smaller token has a permit. Fails if there was a larger token. Cancellation safe.
     pub(super) async fn enter(&self, token: FencingToken) -> Result<Permit, StaleToken> {
         let highest = Arc::clone(&self.highest).read_owned().await;
         StaleToken::unless_highest(token, *highest)?;
@@ -33,6 +33,7 @@ impl Gate {
         }
         drop(highest);
         let mut highest = Arc::clone(&self.highest).write_owned().await;
+        // A larger token may have come during the wait.
         StaleToken::unless_highest(token, *highest)?;
         *highest = token;
         Ok(highest.downgrade())

@@ -28,15 +28,15 @@ pub const FENCING_TOKEN: HeaderName = HeaderName::from_static("fencing-token");
 /// # One step
 ///
 /// Requests with the same token run concurrently. A larger token waits until all requests with smaller ones have been
-/// answered, and from then on smaller tokens are refused. So if the handler makes a change before it answers, the check and
-/// the change are one atomic step. A handler must not change anything after that, in a task or in the body of its answer. A
-/// handler that hangs keeps the next leader waiting, so put a time limit behind this layer.
+/// answered, and from then on smaller tokens are refused. So if the handler makes a change before it answers, the check
+/// and the change are one atomic step. A handler must not change anything after that, in a task or in the body of its
+/// answer. A handler that hangs keeps the next leader waiting, so limit the handler's time behind this layer.
 ///
-/// The handler finds the token as a [`FencingToken`] in the extensions of the request. If its data outlives the process, it
-/// stores the token with the data, in one step.
+/// The handler finds the token as a [`FencingToken`] in the extensions of the request. If its data outlives the
+/// process, it stores the token with the data, in one step.
 ///
-/// All clones of a layer, and all services that it wraps, share one fence. If several processes change the same data, this
-/// layer is not enough: the data itself needs a fence.
+/// All clones of a layer, and all services that it wraps, share one fence. If several processes change the same data,
+/// this layer is not enough: the data itself needs a fence.
 ///
 /// ```
 /// use http::{Request, Response, StatusCode};
@@ -64,8 +64,8 @@ pub const FENCING_TOKEN: HeaderName = HeaderName::from_static("fencing-token");
 ///
 /// # Restarts
 ///
-/// The fence is in memory, like a [`Fence`](super::Fence). If the data outlives a restart of the service, create the layer with
-/// [`starting_at`](Self::starting_at) and the stored token.
+/// The fence is in memory, like a [`Fence`](super::Fence). If the data outlives a restart of the service, create the
+/// layer with [`starting_at`](Self::starting_at) and the stored token.
 #[derive(Clone, Debug, Default)]
 pub struct FenceLayer {
     gate: Gate,
@@ -116,7 +116,7 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        // `poll_ready` has made `self.inner` ready, and a clone of it may not be. So the request takes the original.
+        // `poll_ready` has made `self.inner` ready, but a clone may not be ready. So the request takes the original.
         let clone = self.inner.clone();
         let mut inner = mem::replace(&mut self.inner, clone);
         let gate = self.gate.clone();
@@ -140,7 +140,7 @@ where
     }
 }
 
-/// Returns the token of a request; `None` if it has none and needs none. The error is the refusal.
+/// Returns the token of a request; `None` if it has none and needs none. The error is the status and text of a refusal.
 fn token<B>(request: &Request<B>) -> Result<Option<FencingToken>, (StatusCode, &'static str)> {
     let mut values = request.headers().get_all(FENCING_TOKEN).iter();
     match (values.next(), values.next()) {

@@ -19,9 +19,9 @@ use crate::util::random;
 
 /// A value in one object of a store, which only the newest leader can write.
 ///
-/// Every write has a fencing token. After a write with one token has succeeded, no write with a smaller token can succeed,
-/// because token and value are in the same object, and one conditional write changes both. Writes with the same token, such
-/// as those of two tasks of one leader, are applied one after the other, and none is lost.
+/// Every write has a fencing token. After a write with one token has succeeded, no write with a smaller token can
+/// succeed, because token and value are in the same object, and one conditional write changes both. Writes with the
+/// same token, such as those of two tasks of one leader, are applied one after the other, and none is lost.
 ///
 /// ```
 /// use leaderelection::{FencingToken, MemoryStore};
@@ -46,15 +46,17 @@ use crate::util::random;
 ///
 /// # The first action of a new leader
 ///
-/// If a leader only changes the object, it needs no preparation: [`update`](Self::update) computes the new value from the
-/// value that it replaces. If a leader reads the object and then acts *elsewhere*, it has to call [`claim`](Self::claim) and
-/// act on the value that `claim` returns. After a [`read`](Self::read) alone, the previous leader's write may still be committed.
+/// If a leader only changes the object, it needs no preparation: [`update`](Self::update) computes the new value from
+/// the value that it replaces. If a leader reads the object and then acts *elsewhere*, it has to call
+/// [`claim`](Self::claim) and act on the value that `claim` returns. After a [`read`](Self::read) alone, the previous
+/// leader's write may still be committed.
 ///
 /// # Failures
 ///
-/// - If the answer to a write is lost, the call reads the object and searches for the write's id before it tries again. So no
-///   write is applied twice.
-/// - If the store rejects a request for now, the call tries again, up to 8 times in a row, and not before `Retry-After`.
+/// - If the answer to a write is lost, the call reads the object and searches for the write's id before it tries again.
+///   So no write is applied twice.
+/// - If the store rejects a request for now, the call tries again, but not before `Retry-After`. It gives up at the
+///   eighth failure in a row, and at a `Retry-After` of more than 30 seconds.
 /// - After a conflict, the call tries again as long as some writer makes progress.
 ///
 /// If a call fails in the end, [`FencedError`] says what is known about the write.
@@ -64,9 +66,9 @@ use crate::util::random;
 ///
 /// # Cancellation
 ///
-/// If the future of a write is dropped, the write may still be committed: at most once, and not after another write of the
-/// object. So it never replaces a later value. A successful [`claim`](Self::claim) makes the write's outcome final: either
-/// the returned value contains the write, or the write is never committed.
+/// If the future of a write is dropped, the write may still be committed: at most once, and not after another write of
+/// the object. So it never replaces a later value. A successful [`claim`](Self::claim) makes the write's outcome final:
+/// either the returned value contains the write, or the write is never committed.
 ///
 /// # The object
 ///
@@ -77,8 +79,8 @@ use crate::util::random;
 /// ```
 ///
 /// An object with other content causes an error, and is not overwritten. The object may have at most
-/// [`MAX_BODY_BYTES`](crate::implement::MAX_BODY_BYTES), of which all but the value takes up to 700 bytes. Do not delete the
-/// object while a request of an earlier leader may be in flight, because the fence would forget its token.
+/// [`MAX_BODY_BYTES`](crate::implement::MAX_BODY_BYTES), of which all but the value takes up to 700 bytes. Do not
+/// delete the object while a request of an earlier leader may be in flight, because the fence would forget its token.
 pub struct FencedObject<S, T> {
     store: S,
     key: String,
@@ -90,7 +92,7 @@ pub struct FencedObject<S, T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FencedValue<T> {
-    /// The largest token that has written; `None` if there is no object.
+    /// The largest token of all writes; `None` if there is no object.
     pub token: Option<FencingToken>,
     /// The value; `None` if there is no object, or only a claimed object without a value.
     pub value: Option<T>,
@@ -123,8 +125,9 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
 
     /// Raises the fence to `token` and leaves the value as it is. Returns the value.
     ///
-    /// From then on, only writes with this token or a larger one change the value. A claim writes the object even if it has
-    /// this token already. So if an earlier write has an unknown outcome, the claim makes that outcome final.
+    /// From then on, only writes with this token or a larger one change the value. A claim writes the object even if
+    /// the object has this token already. So if an earlier write has an unknown outcome, the claim makes that outcome
+    /// final.
     ///
     /// # Errors
     ///
@@ -145,7 +148,8 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
 
     /// Replaces the value with the result of `next`, and returns the new value. Raises the fence to `token`.
     ///
-    /// If another write comes first, `next` is called again with the new value, and only the result of its last call is used.
+    /// If another write comes first, `next` is called again with the new value, and only the result of its last call is
+    /// used.
     ///
     /// # Errors
     ///
@@ -163,8 +167,8 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
         .await
     }
 
-    /// Reads the object, lets `next` compute the new value, and writes it if the object is unchanged. Repeats this until the
-    /// result is known.
+    /// Reads the object, lets `next` compute the new value, and writes it if the object is unchanged. Repeats this
+    /// until the result is known.
     async fn change<R>(
         &self,
         token: FencingToken,
@@ -180,7 +184,7 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
             let mut attempt = match sent.take().map(|sent| (sent.fate(&found), sent)) {
                 None => self.decide(token, found, &mut next)?,
                 Some((Fate::Committed, sent)) => return Ok(sent.outcome),
-                // The same body and precondition again: at most one of the requests can be committed, and each has the same effect.
+                // Sent again with the same body and precondition: at most one of the requests can be committed.
                 Some((Fate::Open, sent)) => sent,
                 Some((Fate::Hidden, Attempt { doubt: Some(doubt), .. })) => return Err(self.unknown(doubt)),
                 Some((Fate::Hidden | Fate::Lost, _)) => {
@@ -231,7 +235,7 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
         }
     }
 
-    /// Returns the error of a call that fails with `error`. If an earlier write may have been committed, that takes precedence.
+    /// Returns the error of a call that fails with `error`: `Unknown` if an earlier write may have been committed.
     fn give_up(&self, doubt: Option<StoreError>, error: FencedError) -> FencedError {
         doubt.map_or(error, |doubt| self.unknown(doubt))
     }

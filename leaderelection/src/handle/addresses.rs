@@ -1,4 +1,4 @@
-//! The methods of a handle for the leader's addresses.
+//! The methods of a handle that read the leader's addresses and change this elector's address for clients.
 
 use crate::handle::status::LeaderHandle;
 use crate::timings::config_error::ConfigError;
@@ -14,14 +14,14 @@ impl LeaderHandle {
     }
 
     /// The address that the leader [advertises to clients](crate::LeaderElectionConfigBuilder::advertise_to_clients).
-    /// If it advertises none to clients, this is [`leader_address`](Self::leader_address).
+    /// If the leader has no address for clients, this is [`leader_address`](Self::leader_address).
     #[must_use]
     pub fn client_address(&self) -> Option<String> {
         self.status().client_address
     }
 
     /// Changes the address that this elector [advertises to
-    /// clients](crate::LeaderElectionConfigBuilder::advertise_to_clients), for this term and all later ones; `None`
+    /// clients](crate::LeaderElectionConfigBuilder::advertise_to_clients), for the current term and later ones; `None`
     /// removes it. A leader writes the new address with its next renewal.
     ///
     /// ```
@@ -46,7 +46,7 @@ impl LeaderHandle {
     ///
     /// # Errors
     ///
-    /// If the URL is invalid, with the value and the problem. Also for the lock of a session, because its address
+    /// If the URL is invalid; the error shows it and the problem. Fails for the lock of a session, too: its address
     /// cannot be changed. After an error, nothing has changed.
     pub fn advertise_to_clients(&self, url: Option<String>) -> Result<(), ConfigError> {
         let of_session = || ConfigError::new("advertise_to_clients", "cannot be changed for the lock of a session");

@@ -1,5 +1,5 @@
-//! A shared value that wakes its readers when it changes, like `tokio::sync::watch`, but in 144 bytes instead of 408. A
-//! session has one for each of its locks.
+//! A shared value that wakes its readers when it changes, like `tokio::sync::watch`. It takes 144 bytes instead of 408,
+//! because a session has one for each of its locks.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
@@ -27,7 +27,7 @@ pub(crate) struct Reader<T> {
     seen: u64,
 }
 
-/// The error after the last writer was dropped.
+/// The error of [`Reader::changed`] after the last writer was dropped.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Closed;
 
@@ -81,7 +81,7 @@ impl<T> Reader<T> {
         self.board.read()
     }
 
-    /// Reads the value. A later [`changed`](Self::changed) waits for changes after this one.
+    /// Reads the value, and marks all changes so far as seen: [`changed`](Self::changed) then waits for the next one.
     pub(crate) fn read_and_mark(&mut self) -> RwLockReadGuard<'_, T> {
         let value = self.board.read();
         // The read lock excludes changes, so this count belongs to the value that was read.
@@ -89,10 +89,10 @@ impl<T> Reader<T> {
         value
     }
 
-    /// Completes when there was a change that this reader has not seen. Cancellation safe.
+    /// Waits for a change that this reader has not seen. Fails if there can be no more. Cancellation safe.
     pub(crate) async fn changed(&mut self) -> Result<(), Closed> {
         loop {
-            // The waiter comes before the checks, because it is notified only of what happens after its creation.
+            // Created before the checks, because a waiter is notified only of what happens after its creation.
             let waiter = self.board.changed.notified();
             // `is_closed` is read before `changes`, so that the last change is returned before the error.
             let is_closed = self.board.writers.load(Ordering::Acquire) == 0;

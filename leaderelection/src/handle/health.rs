@@ -18,7 +18,7 @@ pub struct HealthCheck {
     name: String,
     lease_duration: Duration,
     tolerated_delay: Duration,
-    /// The current timings, if they may change; otherwise `lease_duration` applies.
+    /// The current timings. `None` if they cannot change, as for the lock of a session: then `lease_duration` applies.
     tuning: Option<Arc<Tuning>>,
 }
 

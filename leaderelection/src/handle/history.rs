@@ -1,4 +1,4 @@
-//! The last changes of leadership and their reasons, for a status.
+//! The last changes of leadership and their reasons, as a handle shows them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -57,9 +57,9 @@ pub enum Change {
     },
     /// The lock names another leader.
     LeaderChanged {
-        /// The leader that the lock named before.
+        /// The leader that the lock named before; `None` if it named nobody.
         from: Option<String>,
-        /// The leader that the lock names now.
+        /// The leader that the lock names now; `None` if it names nobody.
         to: Option<String>,
     },
 }
@@ -81,14 +81,14 @@ impl fmt::Display for Change {
     }
 }
 
-/// A [`Transition`] as a status keeps it, in little memory: it shares the names of leaders.
+/// A [`Transition`] as a status keeps it. To save memory, entries share the names of leaders.
 #[derive(Clone, Debug)]
 pub(crate) enum HistoryEntry {
     StartedLeading {
         fencing_token: FencingToken,
         reason: BeginReason,
     },
-    /// Boxed, because a process may lead thousands of locks, and few of their terms have ended.
+    /// Boxed to keep the other entries small: a process may lead thousands of locks, and few of their terms have ended.
     StoppedLeading(Box<Stopped>),
     LeaderChanged {
         from: Option<Arc<str>>,

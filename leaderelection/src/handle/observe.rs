@@ -12,11 +12,11 @@ use crate::handle::observation::{ObservedLease, Sighting};
 use crate::lock::record::LeaderElectionRecord;
 use crate::lock::{LockError, ObjectStoreBasedLock, VersionedRecord};
 
-/// Watches `lock` for a process that does not compete for it: [`next`](Observer::next) reads it every `period`.
+/// Watches `lock` in a process that does not compete for it: [`next`](Observer::next) reads it every `period`.
 ///
-/// It also reads the lock when the observed lease expires, if that is earlier. Each read is one request. A change that
-/// is undone between two reads is not seen. An observer waits forever for a read that is never answered, so limit the
-/// time of a read with [`Bounded`](crate::lock::Bounded).
+/// If the observed lease expires before the period is over, the next read is at that moment. A change that is undone
+/// between two reads is not seen. An observer waits forever for a read that is never answered, so limit the time of a
+/// read with [`Bounded`](crate::lock::Bounded).
 ///
 /// ```
 /// use std::time::Duration;
@@ -43,7 +43,7 @@ pub trait Observable: fmt::Debug + Send + Sync + 'static {
     /// The state that one read shows.
     type Seen: Clone + fmt::Debug + Send + Sync + 'static;
 
-    /// Reads the state. `before` is the previously seen state.
+    /// Reads the state. `before` is the previously seen state; `None` at the first read.
     ///
     /// # Errors
     ///
@@ -136,7 +136,8 @@ pub struct Observation {
     pub answered_at: LocalInstant,
     /// The moment at which a read first showed this version.
     pub first_seen_at: LocalInstant,
-    /// `true` if an earlier read showed another version. Otherwise this version may be older than the first read.
+    /// `true` if an earlier read showed another version, or no object. Otherwise, this version may be older than the
+    /// first read.
     pub was_seen_to_change: bool,
     sighting: Option<Sighting>,
 }

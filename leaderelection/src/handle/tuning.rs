@@ -13,10 +13,11 @@ use crate::timings::Timings;
 use crate::timings::config_error::ConfigError;
 use crate::util::sync::Mutex;
 
-/// The latest settings of an elector, and what new timings are checked against.
+/// The latest settings of an elector, and the settings that limit new timings.
 #[derive(Debug)]
 pub(crate) struct Tuning {
     longest_lease: Duration,
+    /// `None` means the retry period.
     follower_interval: Option<Duration>,
     state: Mutex<State>,
     /// Wakes the elector when settings have changed, the term has an event, or a peer has sent a message.
@@ -74,7 +75,7 @@ impl Tuning {
         self.wake_elector.notify_one();
     }
 
-    /// Returns the settings, once after each change.
+    /// Returns the settings if they have changed since the last call.
     pub(crate) fn take(&self) -> Option<Tuned> {
         let mut state = self.state.lock();
         std::mem::take(&mut state.is_new).then(|| state.tuned.clone())

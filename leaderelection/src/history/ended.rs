@@ -19,10 +19,11 @@ pub struct EndedTerm {
     pub holder: String,
     /// The token of the term.
     pub fencing_token: FencingToken,
-    /// The beginning of the term.
+    /// The beginning of the term; `None` if the record did not show it.
     #[serde(default, with = "time", skip_serializing_if = "Option::is_none")]
     pub from: Option<DateTime<Utc>>,
-    /// The end of the term. If the next leader has written this entry: the last renewal, or `None` for a lock of a session.
+    /// The end of the term. If the next leader has written this entry: the last renewal, or `None` for a lock of a
+    /// session.
     #[serde(default, with = "time", skip_serializing_if = "Option::is_none")]
     pub to: Option<DateTime<Utc>>,
     /// The reason for the end; [`Expired`](TermEndReason::Expired) if the next leader has written this entry.
@@ -36,7 +37,7 @@ pub struct EndedTerm {
     pub result: Option<String>,
 }
 
-/// Reads and writes times in the format of RFC 3339, as a record does.
+/// Reads and writes times in the format of RFC 3339.
 mod time {
     use chrono::{DateTime, SecondsFormat, Utc};
     use serde::de::Error as _;

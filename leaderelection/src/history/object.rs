@@ -18,8 +18,9 @@ pub fn parse(body: &[u8]) -> Option<Vec<EndedTerm>> {
     serde_json::from_slice(body).ok().map(|Body { terms }| terms)
 }
 
-/// Adds `new`, and removes terms that are too old, and the oldest ones if there are too many or their body is too large. Returns the new
-/// body; `None` if the history has the term already, from its holder or from its next leader.
+/// Adds `new`, and returns the new body of the history. Removes terms that are too old, and the oldest ones if there
+/// are too many or the body is too large. Returns `None` if no write is needed: the history has `new` already, or `new`
+/// is the next leader's entry for a term that has an entry.
 pub(super) fn add(mut terms: Vec<EndedTerm>, new: &EndedTerm, keep: &Retention, now: DateTime<Utc>) -> Option<Vec<u8>> {
     let is_same = |term: &EndedTerm| (&term.holder, term.fencing_token) == (&new.holder, new.fencing_token);
     match terms.iter_mut().rev().find(|term| is_same(term)) {

@@ -6,7 +6,7 @@ use super::EndedTerm;
 use crate::lock::record::LeaderElectionRecord;
 use crate::term::{BeginReason, FencingToken, TermEndReason};
 
-/// The longest result of a term, in characters. The object is bounded, so a longer result would push the terms before it out.
+/// The longest result of a term, in characters. The object is limited, so a longer result would displace earlier terms.
 const MAX_RESULT: usize = 1024;
 
 /// The last two terms that reads and writes of the lock have shown, and the start of this process's term.
@@ -29,7 +29,7 @@ struct TrackedTerm {
 }
 
 impl HistoryTracker {
-    /// Records the record that an answer of the store has shown.
+    /// Remembers the term of `record`, which an answer of the store has shown.
     pub(crate) fn saw(&mut self, record: &LeaderElectionRecord) {
         if record.is_released() {
             return;
@@ -51,8 +51,8 @@ impl HistoryTracker {
         }
     }
 
-    /// Records the start of a term of this process. Returns the history's entry for the previous term if that expired, because its leader
-    /// may be dead.
+    /// Records the start of a term of this process. If the previous term expired, returns its entry for the history,
+    /// because the leader of that term may be dead.
     pub(crate) fn started(&mut self, at: DateTime<Utc>, identity: &str, reason: &BeginReason) -> Option<EndedTerm> {
         self.own_start = Some(at);
         let is_expired = matches!(reason, BeginReason::Expired { .. } | BeginReason::Reclaimed);
@@ -61,7 +61,7 @@ impl HistoryTracker {
         Some(EndedTerm { holder, fencing_token: token, from, to: renewed, why, job: None, result: None })
     }
 
-    /// Returns the history's entry for a term of this process that has ended.
+    /// Returns the entry for a term of this process that has ended.
     pub(crate) fn stopped(
         &mut self,
         (identity, fencing_token): (&str, FencingToken),

@@ -16,7 +16,7 @@ use crate::clock::Clock;
 use crate::lock::bounded::{Bounded, TimeLimit};
 use crate::store::{ConditionalStore, Precondition, StoreError, StoreErrorKind};
 
-/// The most histories that are written at the same time, because a session may lose thousands of locks at once.
+/// The most histories that are written at the same time. A session may lose thousands of locks at once.
 const AT_A_TIME: usize = 4;
 
 /// The number of attempts to write one term.
@@ -54,7 +54,8 @@ impl HistoryWriter {
         }
     }
 
-    /// Waits until everything is written, but not longer than a release may take, so that an outage does not keep a process from exiting.
+    /// Waits until everything is written, but at most four request timeouts, like a release: an outage must not keep a
+    /// process from exiting.
     pub(crate) async fn written(&self) {
         self.writes.close();
         let limit = self.limit.clone().of_duration(self.limit.duration() * 4);
@@ -69,7 +70,7 @@ impl HistoryWriter {
 
     async fn write(&self, (store, key): Place, term: &EndedTerm) {
         let (store, key) = (Bounded::new(store, self.limit.clone()), key_of(&key));
-        // The semaphore is never closed.
+        // This cannot fail, because the semaphore is never closed.
         let _permit = self.permits.acquire().await;
         let mut pauses = BackOff::default();
         for attempt in 1..=ATTEMPTS {

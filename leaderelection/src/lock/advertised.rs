@@ -1,4 +1,4 @@
-//! The addresses that an elector writes into the record, for its peers and for clients.
+//! Checks the addresses that an elector writes into the record, for its peers and for clients.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

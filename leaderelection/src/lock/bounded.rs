@@ -44,7 +44,7 @@ impl TimeLimit {
         Self { limit, setting: "request_timeout", clock: Arc::new(SystemClock) }
     }
 
-    /// Sets the setting that error messages name: the one that a user changes to allow more time.
+    /// Names the setting with which a user can allow more time. Error messages show this name.
     #[must_use]
     pub fn of_setting(mut self, setting: &'static str) -> Self {
         self.setting = setting;
@@ -78,7 +78,7 @@ impl TimeLimit {
     ///
     /// # Errors
     ///
-    /// [`NoAnswer`] when the time is over. The request is dropped then, and may still take effect.
+    /// [`NoAnswer`] when the time is over. Then the request is dropped, but may still take effect.
     pub async fn answer<T>(&self, request: impl Future<Output = T>) -> Result<T, NoAnswer> {
         self.answer_since(self.clock.now(), request).await
     }
@@ -110,7 +110,7 @@ impl TimeLimit {
         }
     }
 
-    /// Sets its timer only when it is first polled, so a request that is answered at once needs no timer.
+    /// Sets a timer only when this future is first polled, so a request that is answered at once needs none.
     async fn sleep_until(&self, deadline: LocalInstant) {
         // If called through the `Arc`, the future would be boxed twice.
         (*self.clock).sleep_until(deadline).await;
@@ -131,8 +131,8 @@ impl TimeLimit {
 }
 
 thread_local! {
-    /// What the request that this thread polled last was waiting for. A limit reads it right after the poll, so nested
-    /// limits find the same step, and no request has to carry it.
+    /// What the request that this thread polled last is waiting for. A limit reads the step right after it has polled
+    /// its request. So an outer limit finds the same step as an inner one, and no request has to carry its step.
     static STEP: Cell<Step> = const { Cell::new(Step::Answer) };
 }
 
@@ -153,8 +153,8 @@ thread_local! {
 
 /// Returns `true` while a [`TimeLimit`] drops a request that the store did not answer in time.
 ///
-/// The `Drop` of a connection can call this, to tell a timeout from a request that nobody needs any more. If the
-/// request was still [loading credentials](loading_credentials) when it timed out, the result is `false`.
+/// With this, the `Drop` of a connection can tell a timeout from the end of a request that nobody needs any more. If
+/// the request was still [loading credentials](loading_credentials) when it timed out, the result is `false`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -184,8 +184,8 @@ pub fn is_given_up() -> bool {
     IS_DROPPING_TIMED_OUT.get()
 }
 
-/// Keeps [`IS_DROPPING_TIMED_OUT`] set from a timeout until the request has been dropped. If an outer limit times out, the request that it
-/// drops may contain inner limits. These have not timed out, so they leave the flag as the outer limit has set it.
+/// Keeps [`IS_DROPPING_TIMED_OUT`] set from a timeout until the request has been dropped; `true` if this guard has set
+/// it. The dropped request may contain inner limits, which have not timed out: their guards do not clear the flag.
 struct DroppingTimedOut(bool);
 
 impl DroppingTimedOut {
@@ -256,8 +256,8 @@ pub struct NoAnswer {
 
 /// A lock or a store with a [`TimeLimit`] on every call.
 ///
-/// A call that takes longer fails with [`StoreErrorKind::Ambiguous`], because it may still take effect. The error of a lock has a
-/// [`NoAnswer`] as its source. The error of a store only contains the text of the `NoAnswer`.
+/// A call that takes longer fails with [`StoreErrorKind::Ambiguous`], because it may still take effect. The error of a
+/// lock has a [`NoAnswer`] as its source. The error of a store only contains the text of the `NoAnswer`.
 ///
 /// ```
 /// use std::time::Duration;

@@ -24,7 +24,7 @@ pub enum IncompatibleRecord {
         /// The service of this candidate.
         ours: String,
     },
-    /// Candidates of other parts have written the record. One of them may lead at the same time as this candidate.
+    /// Candidates with other parts have written the record. One of them may lead at the same time as this candidate.
     #[error(
         "candidates that need {theirs} wrote its record, and this candidate needs {ours}, so both may lead at the same \
          time: give all replicas the same locks in the same order; if no other replica runs, `leaderelect release --force` \
@@ -39,8 +39,9 @@ pub enum IncompatibleRecord {
 }
 
 impl IncompatibleRecord {
-    /// Checks `record` for a candidate of `service` that competes for this lock alone. Without a service, a record or a
-    /// candidate is compatible with all. Parts are incompatible if their leader may lead without this one.
+    /// Returns why a candidate of `service` that competes for this lock alone must not lead; `None` if it may. A record
+    /// or a candidate without a service is compatible with every service. Parts in the record are compatible if their
+    /// leader needs all of them: otherwise, it may lead without this lock.
     #[must_use]
     pub fn of(record: &LeaderElectionRecord, service: Option<&str>) -> Option<Self> {
         let theirs = record.service();
@@ -65,13 +66,13 @@ impl IncompatibleRecord {
 
 impl LeaderElectionRecord {
     /// The service that owns the lock; `None` if no candidate with a
-    /// [service](crate::LeaderElectionConfigBuilder::service) has led since the lock was created.
+    /// [service](crate::LeaderElectionConfigBuilder::service) has led since the lock was created or released by force.
     #[must_use]
     pub fn service(&self) -> Option<String> {
         serde_json::from_str(self.unknown.get(SERVICE)?).ok()
     }
 
-    /// Writes the service that owns the lock. Without a service, the record stays unchanged.
+    /// Sets the service that owns the lock. `None` leaves the record unchanged.
     pub(crate) fn claim_for(&mut self, service: Option<&str>) {
         if let Some(service) = service {
             self.unknown.set(SERVICE, &service);

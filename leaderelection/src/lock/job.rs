@@ -84,7 +84,7 @@ impl LeaderElectionRecord {
         self.completed_jobs().iter().any(|done| done == job.as_str())
     }
 
-    /// Adds the mark of a job. If the record has [`REMEMBERED_JOBS`] or more, the oldest one is removed.
+    /// Adds the mark of a job. If the record has [`REMEMBERED_JOBS`] marks or more, its oldest mark is removed.
     pub(crate) fn mark_done(&mut self, job: &JobId) {
         let mut done = self.completed_jobs();
         let most = done.len().clamp(REMEMBERED_JOBS, MOST_MARKS);

@@ -90,7 +90,7 @@ pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
     }
 
     /// The number of parts that the leader does not write until its term ends, because their tokens are above its own.
-    /// The default, `None`, means that the lock has no parts. The metric is `leader_election_parts_left_out`.
+    /// The default, `None`, means that the lock has no parts. The metric `leader_election_parts_left_out` shows it.
     fn parts_left_out(&self) -> Option<usize> {
         None
     }
@@ -177,15 +177,16 @@ impl LockError {
         Self::new(error.kind(), action, lock, error).with_retry_after(retry_after)
     }
 
-    /// Adds the time for which the store asked clients to send nothing. After any error, a candidate waits that long,
-    /// but at most one lease duration. A leader may try to renew once before that, just before its term ends (rule 6).
+    /// Adds the time for which the store asked clients to send nothing. Whatever the error, a candidate waits that
+    /// long, but at most one lease duration. A leader may try to renew once during that time, just before its term ends
+    /// (rule 6).
     #[must_use]
     pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Self {
         self.retry_after = retry_after;
         self
     }
 
-    /// The error and its causes on one line. A [`StoreError`] names the lock itself, so as a cause it stands alone.
+    /// The error and its causes on one line. If the cause is a [`StoreError`], which names the lock, only the cause.
     #[must_use]
     pub fn in_full(&self) -> String {
         self.source.downcast_ref::<StoreError>().map_or_else(|| with_causes(self), |error| with_causes(error))

@@ -25,7 +25,7 @@ pub struct ObjectLock<S> {
     key: String,
     identity: String,
     max_lease_duration: Duration,
-    /// `true` if a record of a lock that a session holds is accepted, too.
+    /// `true` if a record that names a session is accepted, too.
     reads_every_record: bool,
 }
 
@@ -91,8 +91,8 @@ impl<S: ConditionalStore> ObjectLock<S> {
         &self.key
     }
 
-    /// Makes this lock accept the records of locks that a session holds, too. An elector must not use it: without a
-    /// lease, such a lock would look expired.
+    /// Makes this lock accept the record of a lock that a session holds, too. An elector must not use the result: such
+    /// a record has no lease, and would look expired.
     #[cfg(feature = "sessions")]
     pub(crate) fn of_any_record(self) -> Self {
         Self { reads_every_record: true, ..self }

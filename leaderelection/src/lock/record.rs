@@ -51,9 +51,9 @@ pub const MAX_LEADER_TRANSITIONS: u64 = leaderelection_protocol::record::MAX_TOK
 pub struct LeaderElectionRecord {
     /// The identity of the holder; empty if the lease was released.
     pub holder_identity: String,
-    /// The time after the last renewal during which no other candidate may take the lease. A duration of zero
-    /// is refused. A duration over one day is refused too, unless the lock is configured to accept it. A lock that a
-    /// session holds has no lease: its duration is zero and is not written.
+    /// The time after the last renewal during which no other candidate may take the lease. Reading refuses a duration
+    /// of zero. It refuses a duration over one day, too, unless the lock is configured to accept it. A lock that a
+    /// session holds has no lease: then this is zero, and the object does not have the field.
     pub lease_duration: Duration,
     /// The start of the holder's term, by the holder's wall clock. This time is for people: no decision depends
     /// on it.
@@ -83,7 +83,7 @@ pub struct LeaderElectionRecord {
     /// The number of fail-back requests, up to 6, since a leader last led for 128 lease durations (rule 24). Each
     /// request doubles the fail-back delay.
     pub failbacks: u8,
-    /// Fields that this library does not know, kept unchanged when the record is rewritten.
+    /// All other fields, e.g. those that this library does not know. They stay when the record is rewritten.
     pub unknown: UnknownFields,
 }
 

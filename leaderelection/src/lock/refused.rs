@@ -14,8 +14,8 @@ const TOO_MANY: u32 = 3;
 /// The precondition of a write: the version that it replaces, or `None` if it creates the object.
 type Expected = Option<Version>;
 
-/// Counts refused writes in a row whose precondition still holds at the next read. `None` before the first conflict,
-/// and boxed, because a session has thousands of locks.
+/// Counts refused writes in a row whose precondition still holds at the next read. `None` before the first conflict.
+/// Boxed, because a session has thousands of locks.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SpuriousConflicts(Option<Box<Refusals>>);
 

@@ -33,17 +33,17 @@ const MOST_ATTEMPTS: u32 = 8;
 /// The longest pause between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The record before and after an intervention.
+/// A change that an operator has made: the record before and after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Intervention {
-    /// The record before the intervention.
+    /// The record before the change.
     pub before: LeaderElectionRecord,
-    /// The record after the intervention; equal to `before` if no change was needed.
+    /// The record after the change; equal to `before` if none was needed.
     pub after: LeaderElectionRecord,
 }
 
-/// Why an intervention failed.
+/// Why an operator's change failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdminError {
@@ -93,7 +93,7 @@ pub enum AdminError {
         /// The session.
         session: String,
     },
-    /// The fencing token leaves no larger token for the next term.
+    /// The fencing token is so large that the next term could not get a larger one.
     #[error("fencing token {token} is too large: it must be less than {MAX_LEADER_TRANSITIONS}")]
     BadToken {
         /// The given token.
@@ -123,8 +123,8 @@ pub enum AdminError {
 /// known to be dead or stuck.
 ///
 /// **Two leaders are possible.** A living holder continues to lead until its next renewal attempt, up to a retry period
-/// and a request timeout later, while another candidate may acquire the lease at once. Prefer [`request_transfer`] for a
-/// living leader: its work ends before it hands over. Resources that check the fencing token are safe in either case,
+/// and a request timeout later, while another candidate may acquire the lease at once. Prefer [`request_transfer`] for
+/// a living leader: its work ends before it hands over. Resources that check the fencing token are safe in either case,
 /// because the next term raises it.
 ///
 /// `seen` is the record on which the operator has decided. A term that has begun since is not released.
@@ -147,18 +147,18 @@ pub async fn force_release(
         }
         LeaderElectionRecord { preferred_holder: None, ..before.clone() }.without_claim().released(stamp.clone())
     };
-    // A release is meant to let another term begin, so any later term is success.
+    // If this release may have been committed, any later term is success: a release is meant to let one begin.
     change(lock, seen, released, |_| true).await
 }
 
-/// Asks the leader to hand over to the candidate `to`: writes that name into `preferredHolder`, if the lock still shows the
-/// term of `seen`.
+/// Asks the leader to hand over to the candidate `to`: writes that name into `preferredHolder`, if the lock still shows
+/// the term of `seen`.
 ///
-/// The leader reads the name at its next renewal, lets its work end, and releases the lease. The named candidate acquires
-/// it at its next poll. Other candidates wait longer, by one of their lease durations, so that the named one goes first. If
-/// the leader is dead, the named candidate takes over once the lease has expired. If the lease is free, it acquires the
-/// lease at its next poll. This function cannot check that a candidate of that name exists, because the lock does not list
-/// its candidates.
+/// The leader reads the name at its next renewal, lets its work end, and releases the lease. The named candidate
+/// acquires it at its next poll. Other candidates wait longer, by one of their lease durations, so that the named one
+/// goes first. If the leader is dead, the named candidate takes over once the lease has expired. If the lease is free,
+/// the named candidate acquires it at its next poll. This function cannot check that a candidate of that name exists,
+/// because the lock does not list its candidates.
 ///
 /// This function is not cancellation safe: when the future is dropped, the change may have happened or may
 /// still happen.
@@ -178,7 +178,7 @@ pub async fn request_transfer(
     if seen.holder_identity == to {
         return Err(AdminError::AlreadyLeads { lock: lock.describe(), identity: to.to_owned() });
     }
-    // The write id of the holder's last write stays, so that the holder still recognises its lease (rule 14).
+    // The write id of the holder's last write stays, so that the holder still recognizes its lease (rule 14).
     let asked = |before: &LeaderElectionRecord| LeaderElectionRecord {
         preferred_holder: Some(to.to_owned()),
         ..before.clone()
@@ -186,8 +186,8 @@ pub async fn request_transfer(
     change(lock, seen, asked, |now| now.holder_identity == to).await
 }
 
-/// Creates a deleted lock again, without a holder. Pass the largest token that any resource has seen as `fencing_token`:
-/// the token of the next term is larger by one.
+/// Creates a deleted lock again, without a holder. Pass the largest token that any resource has seen as
+/// `fencing_token`: the token of the next term is larger by one.
 ///
 /// # Errors
 ///
@@ -222,8 +222,8 @@ pub async fn recreate(
     }
 }
 
-/// Replaces the record with the result of `wanted`, if it still shows the term of `seen`. If an attempt may have been committed and
-/// another term has begun since, `is_goal` says whether that term is what the change was for.
+/// Replaces the record with the result of `wanted`, if it still shows the term of `seen`. If an attempt may have been
+/// committed and another term has begun since, `is_goal` says whether the record of that term means success.
 async fn change(
     lock: &dyn ObjectStoreBasedLock,
     seen: &LeaderElectionRecord,
@@ -239,7 +239,7 @@ async fn change(
         None => error,
     };
     for attempt in 0..MOST_ATTEMPTS {
-        // A renewal may be in flight. After a pause, all parts of a lock that has several show it.
+        // A renewal may be in flight, which only some parts of the lock show so far. After a pause, all of them do.
         if attempt >= 2 {
             clock::pause(pauses.next(LONGEST_PAUSE, Jitter::WHOLE)).await;
         }
@@ -253,13 +253,13 @@ async fn change(
         let Some(VersionedRecord { record: before, version, .. }) = found else {
             return Err(give_up(doubt, AdminError::Missing { lock: lock.describe() }));
         };
-        // The last write was committed: its answer was lost, or a retry below this call met the write itself as a conflict.
+        // The last write was committed: its answer was lost, or a proxy sent it twice and passed on the second answer.
         if let Some(committed) = sent.take_if(|sent| same_write(&sent.after, &before)) {
             return Ok(committed);
         }
         if !is_term_of(seen, &before) {
-            // A lock may have several parts. A write that met a conflict in one part may have been committed in another one, where the
-            // holder follows it.
+            // A lock may have several parts. A write that met a conflict in one part may have been committed in another
+            // one, where the holder follows it.
             let may_be_committed = doubt.is_some() || sent.is_some() && lock.objects().len() > 1;
             if may_be_committed && is_goal(&before) {
                 return Ok(Intervention { before: seen.clone(), after: before });
@@ -302,7 +302,8 @@ fn in_words(record: &LeaderElectionRecord) -> String {
     }
 }
 
-/// Returns `true` if both records are of the same write. A transfer request keeps the write id, so the requested name is compared, too.
+/// Returns `true` if both records are of the same write. A transfer request keeps the write id, so the requested name
+/// is compared, too.
 fn same_write(one: &LeaderElectionRecord, other: &LeaderElectionRecord) -> bool {
     one.write_id == other.write_id && one.preferred_holder == other.preferred_holder
 }

@@ -27,7 +27,7 @@ pub trait ConditionalStoreExt: ConditionalStore {
     /// Removes every trace of an object, whatever its version. Succeeds if there is no object.
     ///
     /// Use it only for an object that nobody else has written and nobody will write again, such as a probe's. An object
-    /// that is created at this key later may repeat its versions. So an election never discards its lock.
+    /// that is created at this key later may have the same versions. So an election never discards its lock.
     ///
     /// # Errors
     ///

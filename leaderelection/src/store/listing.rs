@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{StoreError, StoreErrorKind, Version};
 use crate::clock::{Clock as _, LocalInstant, SystemClock};
 
-/// The most objects and pages together in one listing: ten times the locks of the largest measured fleet.
+/// The largest sum of objects and pages in one listing: ten times the most locks that were measured under one prefix.
 const MOST: usize = 100_000;
 
 /// The most bytes of a key. S3, Google Cloud Storage and Azure allow no more.
@@ -58,8 +58,9 @@ impl PageToken {
         Self { text: token.into(), is_key: false }
     }
 
-    /// Begins a page after this key. No key may have it as a folder, as `a/b` has `a`. Use it only if the store's pages
-    /// are [seekable](ListedPage::seekable): any other store would take the key for one of its own tokens.
+    /// Creates the token of a page that begins after `key`. This must not be the folder of another key, as `a` is of
+    /// `a/b`. Use the token only if the store's pages are [seekable](ListedPage::seekable): any other store would take
+    /// the key for one of its own tokens.
     #[must_use]
     pub fn behind(key: impl Into<Arc<str>>) -> Self {
         Self { text: key.into(), is_key: true }
@@ -109,16 +110,16 @@ impl ListedPage {
 
 /// Collects the pages of a listing, and limits their cost, whatever the store answers.
 ///
-/// It fails at more than 100,000 objects and pages, 64 MiB of keys and versions, or two minutes, at a key of more than
-/// 1,024 bytes, and at a page token that repeats.
+/// A listing fails if it has more than 100,000 objects and pages or 64 MiB of keys and versions, or takes more than two
+/// minutes. It also fails at a key of more than 1,024 bytes, and at a page token that repeats.
 #[derive(Debug)]
 pub struct Listing {
     described: String,
     objects: Vec<ListedObject>,
     bytes: usize,
     pages: usize,
-    /// An earlier token, for Brent's cycle detection. After 1, 2, 4, 8… pages, the newest token replaces it. So if
-    /// tokens repeat in a cycle of any length, one of them is equal to it at some time.
+    /// An earlier token, for Brent's cycle detection. After 1, 2, 4, 8… pages, the newest token replaces this
+    /// one. So if tokens repeat in a cycle of any length, a later token equals this one at some time.
     earlier: Option<PageToken>,
     began: LocalInstant,
 }
@@ -135,7 +136,7 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// [`StoreErrorKind::Fatal`] if the listing is too large, or takes too long.
+    /// [`StoreErrorKind::Fatal`] if the key is too long, or the listing is too large or takes too long.
     pub fn add(&mut self, object: ListedObject) -> Result<(), StoreError> {
         if object.key.len() > LONGEST_KEY {
             return Err(self.failure(format_args!("a key of more than {LONGEST_KEY} bytes, which no object has")));

@@ -22,8 +22,7 @@ pub use listing::{ListedObject, ListedPage, Listing, PageToken};
 
 /// The largest body that a [`ConditionalStore`] reads or writes, in bytes (64 KiB).
 ///
-/// A record is a few hundred bytes. The limit keeps a mistyped key from pulling a large file into
-/// memory on every poll.
+/// A record is a few hundred bytes. Without the limit, a mistyped key could load a large file at every poll.
 pub const MAX_BODY_BYTES: usize = 64 * 1024;
 
 /// A store of small objects that writes only if a [`Precondition`] holds.
@@ -39,9 +38,9 @@ pub const MAX_BODY_BYTES: usize = 64 * 1024;
 ///   that failed is [`Ambiguous`](StoreErrorKind::Ambiguous).
 /// - **Dropping** a call's future abandons the answer, not the effect: a write may still be applied.
 /// - **Versions.** Two bodies at one key never have the same version, even if the object was deleted in between. A hash
-///   of the body can be the version, because the `writeId` in every record makes every body different. So can a counter
-///   that never starts again. In a store that can delete by version, a deletion without a version may restart the
-///   counter.
+///   of the body can be the version, because the `writeId` in every record makes every body different. A counter that
+///   never starts again can be one, too. In a store that can delete by version, a deletion without a version may
+///   restart the counter.
 ///
 /// The suite `check_store` in the crate `leaderelection-conformance` checks the contract.
 ///
@@ -78,12 +77,12 @@ pub trait ConditionalStore: fmt::Debug + Send + Sync + 'static {
     async fn delete(&self, key: &str, expected: Option<&Version>) -> Result<(), StoreError>;
 
     /// Returns a page of the objects whose keys start with `prefix`: the first page, or the one at `token`, which the
-    /// previous page returned. It has at most `limit` objects, if the store supports a limit. A store without pages
-    /// returns all objects.
+    /// previous page returned. The page has at most `limit` objects, if the store supports a limit. A store without
+    /// pages returns all objects.
     ///
-    /// Together, the pages have every object that exists from the first request to the last, exactly once. A listing is
-    /// not a snapshot: its objects may never have existed together. Sessions list page by page, so that the request
-    /// timeout applies to each page, and each page is used when it arrives.
+    /// Together, the pages have each object that exists throughout, from the first request to the last, exactly once. A
+    /// listing is not a snapshot: its objects may never have existed together. Sessions list page by page, so that the
+    /// request timeout applies to each page, and each page is used when it arrives.
     ///
     /// # Errors
     ///

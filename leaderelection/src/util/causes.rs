@@ -4,7 +4,8 @@ use std::error::Error;
 
 /// Returns the message of an error and the messages of its causes on one line, for logs and for people.
 ///
-/// The message of an error of this crate names only the object. The cause is its [`source`](Error::source).
+/// The message of a [`LockError`](crate::LockError) names only the action and the lock. The cause is its
+/// [`source`](Error::source).
 ///
 /// ```
 /// use leaderelection::causes::with_causes;
@@ -26,7 +27,7 @@ pub fn with_causes(error: &dyn Error) -> String {
     one_line(&text, usize::MAX)
 }
 
-/// Makes a text of unknown origin safe for logs and terminals, which it could flood or forge. Returns at most
+/// Makes a text of unknown origin safe for logs and terminals, where it could hide or fake other lines. Returns at most
 /// `most_characters` of it, on one line. Line breaks, control characters and characters that change the order of others
 /// become spaces, and spaces in a row become one.
 ///

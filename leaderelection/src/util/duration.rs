@@ -24,7 +24,7 @@ pub struct DurationError(#[from] Cause);
 ///
 /// # Errors
 ///
-/// If the text is something else, or if the duration is longer than a [`Duration`] can be.
+/// If the text is not a duration, or if the duration is longer than a [`Duration`] can be.
 pub fn parse_duration(text: &str) -> Result<Duration, DurationError> {
     let mut total = Duration::ZERO;
     let mut read = 0;

@@ -13,15 +13,16 @@ pub(crate) fn tell(what: &str, error: impl Display) {
     }
 }
 
-/// Does the same, but returns only after the line is written, for a process that is about to end.
+/// Does the same as [`tell`], but returns only after the line is written, for a process that is about to end.
 pub(crate) fn tell_now(what: &str, error: impl Display) {
     if let Some(line) = line(what, error) {
         write(&line);
     }
 }
 
+/// Returns the line to print; `None` if the program has a log.
 fn line(what: &str, error: impl Display) -> Option<String> {
-    // Asks for any subscriber, even if only another thread uses it: then the program has a log.
+    // A subscriber counts even if only another thread uses it.
     (!tracing::dispatcher::has_been_set()).then(|| format!("leaderelection: {what}: {error}\n"))
 }
 

@@ -1,12 +1,12 @@
 //! Rejects names with invisible characters.
 //!
 //! Names that look the same must be the same: a carriage return at the end of a variable, from a Windows file, would
-//! silently name another lock. So keys, identities, services, jobs and prefixes have no invisible characters.
+//! silently name another lock. So keys, identities, services, jobs and prefixes must not have invisible characters.
 
 /// Returns the problem with a name, if there is one: its first invisible character, and where that is.
 ///
-/// Invisible are control characters, characters without a width, such as a byte order mark, and white space. A plain
-/// space is allowed between other characters, but not at either end of the name, and not beside a `/`.
+/// These characters count as invisible: control characters, characters without a width (e.g. a byte order mark), and
+/// white space. A plain space is allowed between other characters, but not at an end of the name, nor beside a `/`.
 ///
 /// ```
 /// use leaderelection::names::problem_with;

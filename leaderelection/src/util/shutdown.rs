@@ -6,7 +6,8 @@ use std::task::{Context, Poll};
 
 use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
-/// The future of [`shutdown_signal`]. Clones complete when it does, so a server beside an election can wait for one.
+/// The future of [`shutdown_signal`]. Clones complete at the same time, so a server in the same process can wait for a
+/// clone.
 #[derive(Debug)]
 pub struct ShutdownSignal {
     token: CancellationToken,
@@ -49,8 +50,8 @@ impl Future for ShutdownSignal {
 /// # }
 /// ```
 ///
-/// From this call on, neither signal ends the process by itself, and only the first one has an effect. So the work has
-/// to end when it is told to. On Windows, only Ctrl-C is handled.
+/// From this call on, neither signal ends the process by itself, and only the first signal has an effect. So the work
+/// has to end when it is told to. On Windows, only Ctrl-C is handled.
 ///
 /// If the system refuses a handler, an error is logged. That signal then still ends the process at once, and the lease
 /// has to expire. A program that would rather not start calls [`on_signal`].
@@ -72,7 +73,8 @@ pub fn shutdown_signal() -> ShutdownSignal {
 ///
 /// # Errors
 ///
-/// If the system refuses a handler. Another handler may stay and ignore its signal, so the program has to exit.
+/// If the system refuses a handler. The handler of the other signal may stay, so that this signal no longer ends the
+/// process: the program has to exit by itself.
 ///
 /// # Panics
 ///

@@ -19,7 +19,7 @@ pub(crate) fn owned(shutdown: impl Future<Output = ()> + Send + 'static) -> Owne
     Box::pin(shutdown.fuse())
 }
 
-/// Returns `true` if the caller has asked to stop. Otherwise, the task is woken when the caller does.
+/// Returns `true` if the caller has asked to stop. Otherwise, the task is woken when the caller asks.
 pub(crate) async fn is_requested(mut stop: Stop<'_>) -> bool {
     poll_fn(|context| Poll::Ready(stop.is_terminated() || stop.as_mut().poll(context).is_ready())).await
 }

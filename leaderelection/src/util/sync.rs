@@ -1,4 +1,4 @@
-//! The library's mutexes and tasks. The tests of interleavings replace this module with the types of their explorer.
+//! The library's mutexes and tasks. Tests that explore interleavings replace this module.
 
 pub(crate) use std::sync::MutexGuard;
 

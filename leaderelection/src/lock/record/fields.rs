@@ -14,12 +14,12 @@ pub(super) const SESSION: &str = "session";
 pub(super) const PEER: &str = "peer";
 pub(super) const RANK: &str = "rank";
 pub(super) const PARTS: &str = "parts";
-/// The record keeps an earlier name of fail-backs.
+/// An earlier name of fail-backs, which the format keeps.
 pub(super) const FAILBACKS: &str = "takeBacks";
 /// The list of the IDs of jobs that were done, newest first.
 pub(crate) const COMPLETED_JOBS: &str = "completedJobs";
 
-/// Returns `true` if RFC 3339 can represent the year; other parsers reject any other year.
+/// Returns `true` if RFC 3339 can represent the year. Other libraries reject a record with any other year.
 pub(super) fn has_four_digit_year(time: DateTime<Utc>) -> bool {
     (0..=9999).contains(&time.year())
 }

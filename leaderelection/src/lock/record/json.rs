@@ -1,4 +1,4 @@
-//! Reads the record's JSON, strictly in every field on which a decision depends.
+//! Reads the record's JSON. In a field on which a decision depends, a wrong value is an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,8 @@ use crate::store::MAX_BODY_BYTES;
 use crate::util::causes::one_line;
 use crate::util::duration;
 
-/// A field that only a history has. The history of the lock `x` is at the key `x.history`, where a lock may be, too.
+/// A field that only a history has. The history of the lock `x` is at the key `x.history`, which may also be the key
+/// that somebody has chosen for a lock.
 const TERMS_OF_HISTORY: &str = "terms";
 
 /// The maximum length of the problem in an error, in characters.
@@ -73,7 +74,7 @@ impl LeaderElectionRecord {
     ///
     /// # Errors
     ///
-    /// Those of [`from_json`](Self::from_json), except for the session.
+    /// Those of [`from_json`](Self::from_json), except that of a record with a session.
     pub fn from_json_of_any(body: &[u8], max_lease_duration: Duration) -> Result<Self, RecordError> {
         parse_of_session(body, max_lease_duration)
     }
@@ -93,8 +94,8 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         return Err(RecordError::new("body", problem));
     }
     let holder_identity: String = required(HOLDER_IDENTITY, holder_identity)?;
-    // A lease without a holder blocks no candidate. Its duration is always one second, even if that is longer
-    // than the configured maximum.
+    // A lease without a holder blocks no candidate. Releases write one second, so one second is accepted even if the
+    // configured maximum is shorter.
     let longest = if holder_identity.is_empty() { max_lease_duration.max(RELEASED_LEASE) } else { max_lease_duration };
     let session = take(&mut fields, SESSION)?.filter(|session: &String| !session.is_empty());
     let lease_duration = match take_lease_duration(&mut fields, longest)? {
@@ -123,7 +124,7 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         rank: fields.take_if_known(RANK).map(Arc::new),
         parts: fields.take_if_known(PARTS).map(Arc::new),
         failbacks: fields.take_if_known(FAILBACKS).unwrap_or_default(),
-        // An emptied map keeps the memory of eleven fields, and one process may keep the records of ten thousand locks.
+        // A map that was emptied keeps memory for eleven fields, and a process may keep the records of 10,000 locks.
         unknown: if fields.is_empty() { UnknownFields::default() } else { fields },
     })
 }

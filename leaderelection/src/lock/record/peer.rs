@@ -26,7 +26,7 @@ pub struct PeerAddress {
     pub url: String,
     /// The fencing token of the leader's term. The addresses count only in this term.
     pub term: u64,
-    /// The URL for [clients](crate::LeaderElectionConfigBuilder::advertise_to_clients), if it differs.
+    /// The URL for [clients](crate::LeaderElectionConfigBuilder::advertise_to_clients); `None` if it is `url`, too.
     pub clients: Option<String>,
     /// The pause between the leader's renewals, in whole milliseconds. Records of earlier versions have none.
     pub retry_period: Option<Duration>,
@@ -69,7 +69,8 @@ impl Serialize for PeerAddress {
         if let Some(retry_period) = self.retry_period {
             fields.serialize_entry(RETRY_PERIOD, &retry_period.as_millis())?;
         }
-        // An unknown field may have a known name and a value of another type, and a name may occur only once.
+        // If one of these two fields has a value that is not understood, reading keeps it among the unknown fields. It
+        // is written only if the address has no value of its own, because a name may occur only once.
         let is_written = |name: &str| match name {
             CLIENTS => self.clients.is_some(),
             RETRY_PERIOD => self.retry_period.is_some(),

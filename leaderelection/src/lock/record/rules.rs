@@ -1,4 +1,4 @@
-//! Lets the protocol's rules read and make records.
+//! Implements the protocol's [`Record`], through which its rules read and make records.
 
 use std::time::Duration;
 
@@ -56,8 +56,7 @@ impl Record for LeaderElectionRecord {
         if marks.iter().take(REMEMBERED_JOBS - 1).any(|job| !kept.contains(job)) {
             record.keep_jobs(marks);
         }
-        // A mark that is already there moves to the front. Behind others, as a forged one may be, it is forgotten
-        // early.
+        // If the mark is already there, it moves to the front. A forged one may be far behind, and be forgotten early.
         if let Some(job) = content.mark {
             record.mark_done(job);
         }

@@ -10,7 +10,8 @@ use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// The fields of a record that this library does not know, as raw JSON.
+/// All fields of a record that have no place in its type, as raw JSON: those that this library does not know, and some
+/// that it parses only when needed, e.g. `completedJobs`.
 #[derive(Clone, Debug, Default)]
 pub struct UnknownFields(pub(super) BTreeMap<Cow<'static, str>, Box<RawValue>>);
 
@@ -47,12 +48,12 @@ impl UnknownFields {
         self.0.remove(name);
     }
 
-    /// Removes and parses a field on which no promise depends. A value that is not a `T` stays.
+    /// Removes and parses a field on which no promise depends. A value that is not a `T` stays, and is not an error.
     pub(super) fn take_if_known<T: DeserializeOwned>(&mut self, name: &str) -> Option<T> {
         self.take_as(name, |json| serde_json::from_str(json).ok())
     }
 
-    /// Does the same, with `read` instead of the parser of `T`.
+    /// Does the same as [`take_if_known`](Self::take_if_known), but parses with `read`.
     pub(super) fn take_as<T>(&mut self, name: &str, read: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let value = read(self.get(name)?)?;
         self.remove(name);

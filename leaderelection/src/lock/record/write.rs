@@ -19,8 +19,8 @@ impl LeaderElectionRecord {
     /// accepts.
     ///
     /// If the record would be larger than [`MAX_BODY_BYTES`], old job marks are left out, and then the largest of the
-    /// [unknown fields](Self::unknown), but never `completedJobs`. Otherwise nobody could take over a lock whose fields
-    /// leave no room for the next holder's.
+    /// [unknown fields](Self::unknown), but never `completedJobs`. Otherwise, nobody could take over a lock whose
+    /// record has no room for the next holder's fields.
     #[must_use]
     pub fn to_json(&self) -> Vec<u8> {
         let body = self.spell();
@@ -33,7 +33,7 @@ impl LeaderElectionRecord {
     }
 
     /// Removes old job marks, and then unknown fields, until the record can be written. Returns the names of the
-    /// fields.
+    /// removed fields.
     pub(crate) fn make_room(&mut self) -> Vec<String> {
         if self.spell().len() > MAX_BODY_BYTES {
             self.forget_oldest_jobs();

@@ -15,7 +15,7 @@ pub struct Followed {
     pub target: ObservedTarget,
     /// The observation of the target's own record.
     pub record: Observation,
-    /// The observation of the record of the session that the target names.
+    /// The observation of the record of the session that the target names; `None` if it names none.
     pub session: Option<Observation>,
 }
 

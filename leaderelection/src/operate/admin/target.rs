@@ -17,13 +17,14 @@ use crate::{majority::Majority, timings::config_error::ConfigError};
 /// The most locks that are read at the same time.
 const AT_A_TIME: usize = 16;
 
-/// The identity in the locks here, under which nobody competes.
+/// The identity of the locks that targets read. Nobody competes under it.
 const OPERATOR: &str = "operator";
 
 /// One object that an operator inspects: a lock with a lease of its own, a lock that a session holds, or a session.
 ///
-/// A lock that a session holds has no lease, and an [`ObjectLock`] refuses to read it. A target reads it, and no elector can
-/// use a target as a lock. The calls have no time limit: wrap the store into [`Bounded`](crate::lock::Bounded).
+/// A lock that a session holds has no lease, and an [`ObjectLock`] refuses to read it. A target reads it, and no
+/// elector can use a target as a lock. The calls have no time limit: wrap the store in
+/// [`Bounded`](crate::lock::Bounded).
 ///
 /// ```
 /// use leaderelection::admin::Target;
@@ -63,7 +64,7 @@ pub struct Target {
 pub struct ObservedTarget {
     /// The record and its version; `None` if there is no object.
     pub found: Option<VersionedRecord>,
-    /// The session that the record of a lock names.
+    /// The session that the record of a lock names; `None` if it names none.
     pub session: Option<HoldingSession>,
 }
 
@@ -90,7 +91,8 @@ impl ObservedTarget {
 }
 
 impl HoldingSession {
-    /// Returns `true` if the session has ended, so that it holds nothing. An expired session ends only when a member ends it.
+    /// Returns `true` if the session has ended, so that it holds nothing. An expired session ends only when a member
+    /// ends it.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.found.as_ref().is_none_or(|found| found.record.is_released())
@@ -104,7 +106,7 @@ impl Target {
         Self::of(Arc::new(store), key)
     }
 
-    /// Creates the target of the lock `name` that the sessions under `prefix` compete for.
+    /// Creates the target of the lock `name` of the sessions under `prefix`.
     #[must_use]
     pub fn lock_of_sessions(store: impl ConditionalStore, prefix: &str, name: &str) -> Self {
         Self::new(store, keys::key(prefix.trim_end_matches('/'), LOCKS, name))
@@ -118,13 +120,13 @@ impl Target {
         }
     }
 
-    /// Creates the target of a lock with several parts. Pass them in the order in which the candidates name them. The target
-    /// reads the record that a majority of the parts shows, and writes changes into a majority. Its key and its sessions are
-    /// those of the first part.
+    /// Creates the target of a lock with several parts. Pass them in the order in which the candidates name them. The
+    /// target reads the record that a majority of the parts shows, and writes changes into a majority. Its key and its
+    /// sessions are those of the first part.
     ///
     /// # Errors
     ///
-    /// There are no parts.
+    /// If there are no parts.
     #[cfg(feature = "majority")]
     pub fn of_parts(parts: &[Self]) -> Result<Self, ConfigError> {
         let whole = Majority::of(parts.iter().map(|part| part.lock.clone()))?;
@@ -154,7 +156,7 @@ impl Target {
         self.lock().describe()
     }
 
-    /// Reads the record, and not the session that it names.
+    /// Reads the record, but not the session that it names.
     ///
     /// # Errors
     ///
@@ -187,8 +189,8 @@ impl Target {
         Ok(ObservedTarget { found, session })
     }
 
-    /// Returns the targets at which the session `id` may be, likeliest first, if it holds this lock. There may be several,
-    /// because the name of a lock may contain `/locks/`, so that the prefix is uncertain.
+    /// Returns the targets at which the session `id` may be, likeliest first, if it holds this lock. There may be
+    /// several, because the name of a lock may contain `/locks/`, so that the prefix is uncertain.
     pub fn sessions(&self, id: &str) -> impl Iterator<Item = Self> {
         keys::prefixes_of_lock(self.key()).map(move |prefix| self.beside(keys::key(prefix, SESSIONS, id)))
     }
@@ -199,7 +201,7 @@ impl Target {
         keys::session_of(self.key()).filter(|_| is_session(record)).map(|(_, id)| id)
     }
 
-    /// Finds the locks that name this session. This takes one listing, and one read for each lock of the fleet.
+    /// Finds the locks that name this session. This takes one listing, and one read for each lock under the prefix.
     ///
     /// # Errors
     ///
@@ -226,17 +228,18 @@ impl Target {
         stream::iter(reads).buffered(AT_A_TIME).try_filter_map(|lock| async { Ok(lock) }).try_collect().await
     }
 
-    /// Takes the lock away from its holder, or ends the session, if the object still shows the term of `seen`. Use it for
-    /// a holder that is known to be dead or stuck.
+    /// Takes the lock away from its holder, or ends the session, if the object still shows the term of `seen`. Use it
+    /// for a holder that is known to be dead or stuck.
     ///
-    /// **Two leaders are possible**, as [`force_release`] says, and for how long depends on the object:
+    /// **Two leaders are possible**: see [`force_release`]. How long depends on the object:
     ///
     /// - A lock with a lease of its own: until the holder's next renewal attempt.
     /// - A lock that a session holds: until the holder next scans its locks, up to
-    ///   [`scan_interval`](crate::SessionBuilder::scan_interval) and a request timeout later. The other locks of the session
-    ///   stay. Other members notice the free lock when they scan the locks, so a new leader may take as long.
-    /// - A session: until the holder's next renewal attempt. The holder loses all locks of the session. Other members take
-    ///   these locks as soon as they notice the end, within about two retry periods. A living holder opens another session.
+    ///   [`scan_interval`](crate::SessionBuilder::scan_interval) and a request timeout later. The session keeps its
+    ///   other locks. Other members notice the free lock when they scan the locks, so a new leader may take as long.
+    /// - A session: until the holder's next renewal attempt. The holder loses all locks of the session. Other members
+    ///   take these locks as soon as they notice the end, within about two retry periods. A living holder opens another
+    ///   session.
     ///
     /// This function is not cancellation safe: when the future is dropped, the change may have happened or may
     /// still happen.
@@ -248,8 +251,8 @@ impl Target {
         force_release(self.lock(), seen).await
     }
 
-    /// Asks the leader of this lock to hand over to the candidate `to`, as [`request_transfer`] does. If a session holds the
-    /// lock, its process sees the request when it next scans its locks, up to
+    /// Asks the leader of this lock to hand over to the candidate `to`: see [`request_transfer`]. If a session holds
+    /// the lock, its process sees the request when it next scans its locks, up to
     /// [`scan_interval`](crate::SessionBuilder::scan_interval) later.
     ///
     /// This function is not cancellation safe: when the future is dropped, the change may have happened or may
