@@ -20,7 +20,7 @@ use crate::pages::Pages;
 use crate::seen::Seen;
 use crate::status::Failure;
 
-/// The number of objects that the log names because they may not be read.
+/// The number of objects that the log names because reading them is not permitted.
 const MOST_REPORTED: usize = 1_000;
 
 /// The number of objects that a listing reads at a time: as many as a server with 10,000 new Leases of a slow store can wait for,
@@ -39,7 +39,7 @@ pub(crate) struct Leases {
     seen: Seen,
     /// The last answer of the store to a probe.
     answered: Mutex<Option<Instant>>,
-    /// The objects that the log has named because they may not be read.
+    /// The objects that the log has named because reading them is not permitted.
     reported: SyncMutex<BTreeSet<String>>,
 }
 
@@ -143,9 +143,9 @@ impl Leases {
     }
 
     /// Reads all Leases, or those of one namespace, and what is left of deleted ones. One that the caller knows at its version is
-    /// not read again. Of an object that is no Lease any more, or may not be read (another key, an ACL), the Lease that the
-    /// caller knows stands for it: it is not deleted, and nobody may take it. Without one it is left out. An object that may not be
-    /// read is named in the log, unless there are more of them than of the others: then this server lacks the permission.
+    /// not read again. Of an object that is no Lease any more, or that it is not permitted to read (another key, an ACL), the Lease that the
+    /// caller knows stands for it: it is not deleted, and nobody may take it. Without one it is left out. An object that it is not
+    /// permitted to read is named in the log, unless there are more of them than of the others: then this server lacks the permission.
     pub(crate) async fn list(
         &self,
         namespace: Option<&str>,
@@ -196,7 +196,7 @@ impl Leases {
         Ok(found)
     }
 
-    /// Names an object in the log that may not be read, once, because watches list without an end.
+    /// Names in the log, once, an object that it is not permitted to read, because watches list without an end.
     fn report(&self, key: String, error: &StoreError) {
         let object = self.store.describe(&key);
         let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);

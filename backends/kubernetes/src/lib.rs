@@ -1,7 +1,7 @@
 //! Leader election by Kubernetes Leases: a store of the [`leaderelection`] crate, on the `kube` crate.
 //!
 //! [`KubernetesLeaseLock`] is a lock, [`LeaseStore`] the store below it, and [`LeaseLocation`] reads a lock from a URL. A Lease holds
-//! only the record of a lock. [`TokenReviewer`] tells whose a token is.
+//! only the record of a lock. [`TokenReviewer`] tells who owns a token.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

@@ -19,7 +19,7 @@ const REVIEWS: &str = "authentication.k8s.io/v1";
 /// The subject of errors.
 const OBJECT: &str = "the TokenReview of the cluster";
 
-/// Asks an API server whose a token is, by a TokenReview. The asker needs the ClusterRole `system:auth-delegator`.
+/// Asks an API server who owns a token, by a TokenReview. The asker needs the ClusterRole `system:auth-delegator`.
 #[derive(Clone)]
 pub struct TokenReviewer {
     reviews: Server,

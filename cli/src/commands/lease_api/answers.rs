@@ -60,7 +60,7 @@ impl Default for Answers {
 }
 
 impl Answers {
-    /// Returns whose a token is; `None` if it is nobody's. It is reviewed unless the answer is known.
+    /// Returns the owner of a token; `None` if it has none. The token is reviewed unless the answer is known.
     ///
     /// # Errors
     ///
