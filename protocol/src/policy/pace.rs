@@ -44,7 +44,8 @@ impl Pace {
         self.retry_period.saturating_mul(rank.into())
     }
 
-    /// How long after its last message a leader counts as silent (rule 16). `lease` and `retry_period` are the leader's.
+    /// How long a leader may send no message before it counts as silent (rule 16). `lease` and `retry_period` are the
+    /// leader's.
     #[must_use]
     pub fn patience(lease: Duration, retry_period: Duration) -> Duration {
         lease.min(retry_period.saturating_mul(2))

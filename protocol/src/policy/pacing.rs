@@ -115,8 +115,8 @@ impl Pacing {
         self.poll_at.max(self.soonest())
     }
 
-    /// The moment before which nothing is sent, because the store asked for that. A leader waits only until its `last_chance`, unless it
-    /// has already sent one request earlier, without success.
+    /// The moment before which nothing is sent, because the store asked for that. A leader waits only until its
+    /// `last_chance`, unless it has already sent a request during this wait, and none has succeeded since.
     pub fn silent_until(&self, last_chance: Option<LocalInstant>) -> LocalInstant {
         let last_chance = last_chance.filter(|_| !self.has_insisted);
         last_chance.map_or(self.asked_until, |at| self.asked_until.min(at))

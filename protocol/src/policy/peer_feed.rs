@@ -1,8 +1,9 @@
 //! Failure detector by heartbeats, as hints only: the messages of a leader, and the reads that confirm or contradict them
 //! (rules 15 and 16). Members of sessions send each other messages in the same way (rule S10).
 //!
-//! A message has one effect on a takeover: it *dates* a write once a read shows that write. The id of a write is drawn when the write is
-//! sent, so nobody can name it earlier. Every write of a candidate replaces a version that a read has shown.
+//! A message has one effect on a takeover: it *dates* a write once a read shows that write. The id of a write is drawn
+//! when the write is sent, so nobody can name it earlier. A message alone causes no takeover: every write replaces a
+//! version that a read has shown.
 
 use std::mem::replace;
 
@@ -21,8 +22,6 @@ use crate::record::Record;
 /// | done | `Done` | – | a newer message: reported |
 /// | distrusted | any | `Distrusted` | a read that shows a new write: open again |
 /// | ended | any | `TermEnded` | nothing: the next term has a feed of its own |
-///
-/// If a message comes while a read is in flight, `is_asked` says whether the read was sent after an older message.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PeerFeed {
     /// The newest write that a message has reported.
@@ -38,7 +37,8 @@ pub struct PeerFeed {
 /// Why a peer's messages are ignored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum FeedState {
-    /// The store contradicted the peer. A late message about an older write looks the same, so the distrust ends with the next write.
+    /// The store contradicted the peer. But a late message about an older write looks like a contradiction, too. So the
+    /// distrust ends with the next write.
     Distrusted,
     /// The peer reported the end of the term. This lasts for the rest of the term.
     TermEnded,
@@ -54,7 +54,7 @@ pub enum IgnoredReason {
     OtherTerm,
     /// The write is no newer than one that a read has shown or a message has reported.
     NotNewer,
-    /// The store has contradicted the peer since the last write that it showed, or the peer has reported the end of the term.
+    /// The store has contradicted the peer and shown no new write since, or the peer has reported the end of the term.
     Closed,
 }
 

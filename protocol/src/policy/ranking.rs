@@ -2,10 +2,10 @@
 //!
 //! Every member computes the order from the identities of the live sessions. The order only saves requests, and no promise depends on it.
 //!
-//! All processes of a fleet have to compute the same numbers, so the functions are fixed in all versions. `H` is SipHash-2-4 with a key of
-//! zeros. The ticket `i` of a member has the score SipHash-2-4 with the key (`H(identity)`, `i`) over the eight bytes, most significant
-//! first, of `H(name of the lock)`. A member of weight `w` has the tickets 0 to `w` − 1, and the largest of their scores counts. So a
-//! member of twice the weight is first for twice as many locks.
+//! All processes of a fleet have to compute the same numbers, so these functions never change. `H` is SipHash-2-4 with
+//! a key of zeros. The ticket `i` of a member has the score SipHash-2-4 with the key (`H(identity)`, `i`) over the
+//! eight bytes, most significant first, of `H(name of the lock)`. A member of weight `w` has the tickets 0 to `w` − 1,
+//! and the largest of their scores counts. So a member of twice the weight is first for twice as many locks.
 
 use std::hash::Hasher;
 

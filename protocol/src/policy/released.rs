@@ -12,9 +12,9 @@ pub struct Released {
     pub count: u64,
     /// The hashes of the names of the last released locks, newest first.
     recent: VecDeque<u64>,
-    /// How many of `recent`, the oldest ones, a committed renewal has reported.
+    /// The number of hashes at the end of `recent` that a committed renewal has reported.
     reported: usize,
-    /// How many of `recent`, the oldest ones, the renewal in flight reports.
+    /// The number of hashes at the end of `recent` that the renewal in flight reports.
     reporting: usize,
 }
 

@@ -33,8 +33,8 @@ pub struct Rhythm {
 }
 
 impl Rhythm {
-    /// Takes a poll that was sent at `now`. `before` is the rhythm before this poll. `is_renewed` is `false` if the poll shows the same as
-    /// the last one.
+    /// Takes a poll that was sent at `now`. `before` is the rhythm before this poll. `is_renewed` is `false` if the
+    /// poll shows the same as the poll before.
     pub fn after_poll(before: Option<&Self>, now: LocalInstant, is_renewed: bool, retry: Duration) -> Self {
         let renewed_from = match before {
             Some(before) if !is_renewed => return Self { read_at: now, ..before.clone() },

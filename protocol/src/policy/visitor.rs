@@ -8,7 +8,7 @@ use crate::LocalInstant;
 /// as time passes, and round those that are too old to matter. The protocol compares ids only for equality, so a model checker can hash the
 /// order in which they appear. This leaves finitely many states.
 pub trait Visitor {
-    /// Sees an instant before which something is not done. Once it has passed, its age makes no difference.
+    /// Sees an instant before which something is not done. Once the instant has passed, its age makes no difference.
     fn timer(&mut self, _timer: &mut LocalInstant) {}
     /// Sees an instant before which nothing is sent, and on which no promise depends. By default, it is treated as a timer.
     fn pause(&mut self, pause: &mut LocalInstant) {

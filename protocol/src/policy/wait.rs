@@ -30,7 +30,7 @@ impl Wait {
         let begins = |until: LocalInstant| grace.map(|grace| until.max(now) + grace);
         *self = match shown {
             Shown::Absent => Self::default(),
-            // All waits continue after a deletion of the object (rule 3), as one spread.
+            // After a deletion of the object, all waits continue (rule 3). They are combined into one spread.
             Shown::Vanished => Self { spread: before.saturating_since(free_at), preferred_until: None },
             // A second request does not restart the grace: otherwise, endless requests would block every candidate.
             Shown::Named => {
@@ -38,7 +38,7 @@ impl Wait {
                 Self { preferred_until, ..*self }
             }
             Shown::Written => {
-                // A lease that is over needs no spread, because nobody else waits for the same moment.
+                // A lease that has ended already needs no spread, because nobody else waits for the same moment.
                 let spread = if free_at <= now { Duration::ZERO } else { spread };
                 Self { spread, preferred_until: begins(free_at + spread) }
             }
