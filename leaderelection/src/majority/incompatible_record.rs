@@ -9,14 +9,14 @@ use crate::lock::incompatible_record::IncompatibleRecord;
 use crate::lock::record::{LeaderElectionRecord, LockParts};
 
 impl View {
-    /// Checks the record with the highest token in a poll. Returns it as incompatible if its writer uses other parts, so that it could lead
-    /// at the same time as this candidate. Returns `None` for a leader, because its own parts exclude others.
+    /// Returns the record with the highest token in a poll if it is incompatible: its writer uses other parts, and
+    /// could lead together with this candidate. `None` for a leader, because the parts that it holds exclude others.
     pub(super) fn incompatible_record(&self, polled: &PollAnswers) -> Option<IncompatibleRecord> {
         if self.quorum.is_shown_as_holder() {
             return None;
         }
-        // M12: if any record names suitable parts, a claim to other parts counts only if fewer than q parts are without it. Otherwise, the
-        // claim of one part is enough, so a wrong configuration is found before anybody leads with it.
+        // M12: if any record names suitable parts, a claim to other parts is ignored if q parts are without it. If no
+        // record does, one claim is enough, so that a wrong configuration is found before anybody leads with it.
         let names_suitable_parts = |record: &LeaderElectionRecord| {
             let theirs = record.lock_parts();
             theirs.is_some_and(|theirs| self.parts_in(theirs.term).suit(theirs))
@@ -40,7 +40,7 @@ impl View {
         newest.filter_map(|(part, record)| self.incompatible_writer(&ours, part, record)).next()
     }
 
-    /// Checks the writer of one part. If the record names no parts, its writer uses this part alone.
+    /// Returns `None` if the writer of one part is compatible. If its record names no parts, it uses this part alone.
     fn incompatible_writer(
         &self,
         ours: &LockParts,

@@ -135,8 +135,8 @@ impl Majority {
         Self::new(vec![Arc::new(old), Arc::new(new)], 2)
     }
 
-    /// Sets the number of parts that a leader needs. In the second of three rollouts from one lock to three, it needs all
-    /// three.
+    /// Sets the number of parts that a leader needs. In the second of three rollouts from one lock to three, a leader
+    /// needs all three.
     ///
     /// # Errors
     ///
@@ -173,7 +173,8 @@ impl Majority {
         Box::pin(async move { (part, lock.get().await) })
     }
 
-    /// Takes the remaining answers to a poll in the background, until the next call, to learn which parts are not silent.
+    /// Waits in the background for the other answers to a poll, which show that their parts are not silent. The next
+    /// call ends this.
     fn take_late_answers(&self, answers: FuturesUnordered<Answer<Option<VersionedRecord>>>) {
         if answers.is_empty() {
             return;
@@ -187,7 +188,7 @@ impl Majority {
     }
 }
 
-/// Locks a value even if a thread has panicked with it, because no step leaves it half changed.
+/// Locks a mutex even if a thread has panicked while it held the lock: no step leaves the value half changed.
 fn locked<T: ?Sized>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }

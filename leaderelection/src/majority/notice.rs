@@ -34,7 +34,7 @@ impl Notice {
 }
 
 impl View {
-    /// Returns the notice that a poll calls for, unless the poll before called for the same.
+    /// Returns the notice that a poll calls for, unless the previous poll called for the same.
     pub(super) fn notice_of(&mut self, polled: &PollAnswers) -> Option<Notice> {
         let notice = self.find_notice(polled).filter(|_| self.needs_all());
         let new_notice = notice.clone().filter(|_| notice != self.notice);
@@ -60,7 +60,7 @@ impl View {
             if self.two_leader_polls >= 2 {
                 return Some(Notice { old: Some(leader(old)), new: Some(leader(new)) });
             }
-            // A single poll in which both have changed may only show a takeover in progress.
+            // If both have changed in a single poll, this may only be a takeover in progress.
             let has_changed = |part| self.quorum.has_changed(&observed(polled), part);
             self.two_leader_polls = if has_changed(0) && has_changed(part) { self.two_leader_polls + 1 } else { 0 };
         }

@@ -94,7 +94,7 @@ impl InParts for LeaderElectionRecord {
         record.forget_claims();
         let stands = |service: &String| claims.stand(|other| other.service().as_ref() == Some(service));
         record.claim_for(newest().filter_map(Self::service).find(stands).as_deref());
-        // A request in a single part may be followed, so it counts.
+        // A request in a single part may be followed, so the largest number counts.
         record.failbacks = claims.shown.iter().map(|half| half.failbacks).max().unwrap_or_default();
         claims.marks.into_iter().for_each(|marks| record.keep_jobs(marks));
         record

@@ -43,7 +43,7 @@ impl Plan {
         self.plan.open()
     }
 
-    /// Returns `true` if the write renews a lease that does not need all parts.
+    /// Returns `true` if the write renews the lease of a lock of which a leader needs only some parts.
     #[must_use]
     pub fn is_renewal(&self) -> bool {
         !self.plan.is_in_turn() && !self.record().is_released()
@@ -84,7 +84,7 @@ impl Plan {
         self.plan.answered(part, answer)
     }
 
-    /// Takes the requests of a committed write that are not sent yet.
+    /// Takes out the requests of a committed write that are not sent yet.
     pub fn unsent(&mut self) -> impl Iterator<Item = Put> {
         self.plan.rest()
     }
@@ -99,7 +99,7 @@ impl Plan {
         self.is_begun() || self.plan.open().next().is_some()
     }
 
-    /// Returns the kind of error of a write that failed in too many parts, and the index of the error to report.
+    /// Returns the kind of error of a write that failed in too many parts, and the index of the error to report if any.
     #[must_use]
     pub fn failure(&self) -> (StoreErrorKind, Option<usize>) {
         let weight = |kind: StoreErrorKind| match kind {
@@ -107,7 +107,7 @@ impl Plan {
             StoreErrorKind::Rejected => 1,
             StoreErrorKind::Conflict if !self.may_be_in_a_part() => 2,
             StoreErrorKind::Ambiguous | StoreErrorKind::Unreadable => 3,
-            // After a conflict, the parts that the write has taken are rolled back.
+            // No other error may hide this one: after a conflict, the parts that the write has taken are rolled back.
             StoreErrorKind::Conflict => 4,
         };
         // Of the errors with the largest weight, the first is reported.
@@ -159,8 +159,8 @@ impl View {
         Some(version)
     }
 
-    /// Leaves the rest of a committed write to the background: the requests to the parts in `written`, and reads of the parts that it
-    /// returns. These are the parts whose versions are unknown, and which have no request in the background.
+    /// Notes the parts that get requests in the background after a write was committed: those in `written`, and those
+    /// that are returned. The latter are read, because their versions are unknown and they have no other request there.
     pub fn leave(&mut self, plan: &Plan, written: &BTreeSet<usize>) -> Vec<usize> {
         self.busy.extend(written);
         let reads: Vec<usize> = self.quorum.unread(&plan.plan).filter(|part| !self.busy.contains(part)).collect();
@@ -178,8 +178,8 @@ impl View {
         self.busy.clear();
     }
 
-    /// Takes a late answer of a part, after `record` was committed in enough others. Returns the part's token if that is above the
-    /// leader's, so the leader does not write this part.
+    /// Handles a late answer of a part, after `record` was committed in enough others. If the part's token is above the
+    /// leader's, the leader does not write this part, and the token is returned.
     pub fn observe_part(
         &mut self,
         record: &LeaderElectionRecord,

@@ -103,8 +103,8 @@ impl View {
         }
     }
 
-    /// Returns `true` if another answer may change which token or which claims count: all parts are free, but their tokens differ, or the
-    /// claims of the parts differ.
+    /// Returns `true` if another answer may change which token or which claims count. This is so if all parts are free
+    /// but have different tokens, or if their claims differ.
     fn differ(&self, polled: &PollAnswers) -> bool {
         let token = |found: &Option<VersionedRecord>| Some(found.as_ref()?.record.leader_transitions);
         let tokens: BTreeSet<Option<u64>> = polled.values().map(token).collect();
@@ -119,7 +119,7 @@ impl View {
     }
 
     /// Returns `true` if a holder cannot tell whether it has lost the lock, because its last write may be in the parts that have not
-    /// answered. Returns `false` after too many such polls in a row. Its renew deadline ends its term in time.
+    /// answered. Returns `false` after too many such polls in a row. The term still ends at the renew deadline.
     fn is_in_doubt(&mut self, polled: &PollAnswers) -> bool {
         let holds = !self.needs_all() && self.quorum.is_shown_as_holder();
         let may_hold = holds && polled.len() < self.names.len() && !self.is_decided(polled);

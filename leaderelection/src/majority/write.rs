@@ -20,7 +20,7 @@ use crate::store::{StoreErrorKind, Version};
 /// The longest time to wait for the answer of a part in the background.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// A guard for the parts that have not answered in the background. When it is dropped, even by a panic, they may get new requests.
+/// Parts that have not answered in the background. When this is dropped, even by a panic, they may get new requests.
 struct Unanswered {
     view: Arc<Mutex<View>>,
     parts: BTreeSet<usize>,
@@ -57,8 +57,8 @@ impl Majority {
             }
             is_committed = plan.answered(part, answer.as_ref().cloned().map_err(|error| error.kind()));
             errors.extend(answer.err());
-            // A release that has failed in too many parts takes the open answers, too. If the last renewal reaches a part late, that part
-            // is released below, and may be the one that is missing.
+            // A release that has failed in too many parts still waits for the other answers. A part that the last
+            // renewal reaches late is released below, and may be the one that is missing.
             is_committed = is_committed.filter(|committed| *committed || earlier.is_empty() || answers.is_empty());
         }
         while plan.is_begun() {
@@ -74,7 +74,7 @@ impl Majority {
         }
         drop(answers);
         let error = self.failed(errors, &plan);
-        // The write has failed for good, so the parts that it has taken are rolled back, in the opposite order (M7).
+        // If the write has failed for good, the parts that it has taken are rolled back, in the opposite order (M7).
         let puts = self.view().rolls_back(plan, error.kind());
         for put in puts {
             let lock = self.parts[put.part()].describe();
@@ -98,8 +98,8 @@ impl Majority {
         if plan.record().is_released() { writes } else { Writes::default() }
     }
 
-    /// Releases the parts that writes of the term have reached since its release was planned. Nobody else releases them. If another part is
-    /// unavailable, the next holder would have to wait until their lease expires (M6).
+    /// Releases the parts that writes of the term have reached since its release was planned (M6). Nobody else releases
+    /// them: if another part is unavailable, the next holder would have to wait until the lease in them expires.
     async fn release_late(&self, plan: &mut Plan, planned: &mut BTreeSet<usize>) {
         let puts = self.view().late_puts(plan, planned);
         planned.extend(puts.iter().map(Put::part));

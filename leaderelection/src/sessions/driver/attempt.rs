@@ -66,14 +66,14 @@ impl<'a> Attempt<'a> {
         Ok(true)
     }
 
-    /// Waits for the outcome of the candidacy, which may be `None`, and cancels the candidacy if the caller cancels.
+    /// Waits for the outcome of the candidacy; `None` if the driver sends none. If the caller cancels, so does this.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Option<Box<RunOutcome>>> {
         let mut outcome = self.outcome.poll_unpin(context);
         if outcome.is_pending() && !self.is_cancel_sent && self.stop.as_mut().poll(context).is_ready() {
             self.is_cancel_sent = true;
             self.entry.shared.order(self.entry, Order::Cancel);
             if !self.entry.shared.is_running() {
-                // The run has ended, perhaps before it saw this candidacy. Closed, so that the next run ignores the candidacy.
+                // The run has ended, perhaps before it saw this candidacy. The next run ignores a closed candidacy.
                 self.outcome.close();
                 outcome = self.outcome.poll_unpin(context);
             }

@@ -39,7 +39,7 @@ impl SessionElector {
         &self.entry.name
     }
 
-    /// Waits for this many retry periods by the session's clock, from the first poll on.
+    /// Waits for this many retry periods by the session's clock. The wait begins when the future first runs.
     pub(super) async fn wait_retry_periods(&self, number: u32) {
         let Settings { rules, basics, .. } = &self.entry.shared.settings;
         let pause = rules.election.retry_period.saturating_mul(number);

@@ -60,8 +60,8 @@ impl SessionBuilder {
         self
     }
 
-    /// Decides whether this member hands over locks to the members that come first for them, so that a new member gets its share. The
-    /// default is `false`.
+    /// Decides whether this member hands over some of its locks to other members, so that a new member gets its share.
+    /// The default is `false`.
     ///
     /// With `true`, a graceful stop leaves the locks without a leader for a shorter time. The stop itself takes up to a retry
     /// period longer, or up to four request timeouts longer if this member gets messages from all others.

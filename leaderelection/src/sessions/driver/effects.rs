@@ -14,7 +14,7 @@ use crate::sessions::machine::{Effect, Fact, Input, LockId};
 use crate::store::StoreErrorKind;
 
 impl Run<'_> {
-    /// Returns the time for the effects that follow, which is later than `now` if another step was necessary.
+    /// Returns the time for the next effect, which is later than `now` if another step was necessary.
     pub(super) fn carry_out(&mut self, now: LocalInstant, effect: Effect) -> LocalInstant {
         let fleet = self.shared.settings.fleet.clone();
         match effect {
@@ -76,8 +76,8 @@ impl Run<'_> {
         let settings = &self.shared.settings;
         self.view.renewed(settings.basics.clock.now());
         let Some(window) = &self.window else { return now };
-        // The window may have expired since this step began, and work may have seen that. It must not open again (rule 4), so the
-        // window itself decides. If it refuses, the machine has to learn that the session has expired.
+        // The window may have expired since this step began, and work may have seen that. Then the window must not open
+        // again (rule 4). So the window itself decides, and if it refuses, the machine has to learn of the expiry.
         if window.extend(&term, &*settings.basics.clock) {
             self.report_write();
             return now;
@@ -116,7 +116,7 @@ impl Run<'_> {
                 }
                 self.shared.line.closed();
                 log::closed(&session, reason.as_ref());
-                // Locks that name this session are free now, so those of dropped electors need no release.
+                // Locks that name this session are free now, so locks without an elector need no release any more.
                 self.orphaned.clone().into_iter().for_each(|lock| self.forget_if_orphaned(lock));
             }
             Fact::LockReleased { count, lock } => {

@@ -1,4 +1,4 @@
-//! The loop that drives the state machine of sessions, as the driver of an elector does for one lock. The machine makes all decisions.
+//! The loop that drives the state machine of sessions. The machine makes all decisions.
 
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ impl Driver {
     async fn drive(&mut self, shared: &Arc<Shared>, mut stop: Stop<'_>) {
         let Self { entropy, failures, anomalies, calls, .. } = self;
         let mut run = Run::new(shared, entropy, failures, anomalies, calls);
-        // The electors that have waited for this run now send their orders, so that one listing shows all their locks.
+        // Electors that have waited for this run send their orders now, so that one listing shows all their locks.
         tokio::task::yield_now().await;
         let mut told_to_stop = false;
         let mut event = Event::Input(Input::Begin);

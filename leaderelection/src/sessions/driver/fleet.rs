@@ -20,7 +20,7 @@ pub(super) struct Fleet {
 
 impl Fleet {
     pub(super) fn new(store: Arc<dyn ConditionalStore>, prefix: &str, limit: TimeLimit) -> Self {
-        // The store's check writes beside this key, and so outside the folders, where its objects would be listed as sessions or locks.
+        // The store's check writes beside this key. In the folders, its objects would be listed as sessions or locks.
         let check_key = keys::key(prefix, SESSIONS, "").trim_end_matches('/').into();
         Self { store, prefix: prefix.into(), check_key, limit }
     }
@@ -51,7 +51,7 @@ impl Fleet {
         self.store.describe(&self.lock_key(name))
     }
 
-    /// The object at `key` as a lock, which also reads records that an elector refuses, and the time limit of a request.
+    /// The object at `key` as a lock, which a session may hold, and the time limit of a request.
     pub(super) fn lock_at(&self, key: String) -> (ObjectLock<Arc<dyn ConditionalStore>>, TimeLimit) {
         (ObjectLock::new(Arc::clone(&self.store), key, "").of_any_record(), self.limit.clone())
     }

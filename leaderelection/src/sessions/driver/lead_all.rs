@@ -66,8 +66,8 @@ impl Session {
         let campaigns: FuturesUnordered<_> =
             electors.iter().map(|elector| elector.campaign(stop.clone().cancelled_owned())).collect();
         let campaigns = campaigns.for_each(|_| std::future::ready(())).map(Ok);
-        // If `run` fails, the campaigns are dropped. If it fails because another call runs the session, they would otherwise lead through
-        // that run, and outlive this call.
+        // If `run` fails, the campaigns are dropped, too. Otherwise, if another call runs the session, they would lead
+        // through that run.
         let led = async { tokio::try_join!(self.run(stop.clone().cancelled_owned()), campaigns) };
         stop_by(shutdown, &stop, led).await?;
         Ok(())

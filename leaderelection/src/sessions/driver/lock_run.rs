@@ -16,7 +16,7 @@ pub(super) struct LockRun {
     pub(super) term_runner: TermRunner,
     pub(super) anomalies: Anomalies,
     pub(super) candidacy: Option<Box<Candidacy>>,
-    /// The next candidacy for this lock, while the work of one that was dropped ends.
+    /// The next candidacy for this lock. It waits until the current one, which was dropped, has ended.
     pub(super) next: Option<(Arc<LockEntry>, Box<Candidacy>)>,
 }
 
@@ -26,7 +26,7 @@ impl LockRun {
         Self { entry, term_runner, anomalies: Anomalies::default(), candidacy: None, next: None }
     }
 
-    /// Passes the lock to another elector, with the observations of the last one.
+    /// Passes the lock to another elector, which inherits the observations of the last one.
     pub(super) fn pass_on(&mut self, now: LocalInstant, successor: Arc<LockEntry>) {
         self.term_runner.report.finished();
         self.term_runner = TermRunner::new(Arc::clone(&successor) as _);
@@ -66,7 +66,7 @@ impl LockRun {
 impl Drop for LockRun {
     fn drop(&mut self) {
         self.term_runner.report.finished();
-        // If the run is dropped, its callers get an outcome. Otherwise they would wait for a driver that is gone.
+        // The run may have been dropped. Without an outcome, the caller would wait for a driver that is gone.
         let fencing_token = self.term_runner.open.as_ref().map(|open| open.leadership().fencing_token());
         self.finish(match fencing_token {
             Some(fencing_token) => RunOutcome::Led { fencing_token, reason: TermEndReason::Cancelled },

@@ -21,11 +21,11 @@ pub(super) struct Done {
     pub(super) error: Option<LockError>,
 }
 
-/// The answer as the state machine needs it, except for the names of locks.
+/// The answer, in the form in which the state machine gets it.
 #[expect(clippy::large_enum_variant, reason = "nearly all replies are inputs, and a reply is moved once")]
 pub(super) enum Reply {
     Input(Input),
-    /// The machine knows locks by numbers, so the driver replaces the names.
+    /// A page of locks. The machine knows locks by numbers, so the driver first replaces the names.
     Locks(Result<Page<Arc<str>>, Failure>),
 }
 

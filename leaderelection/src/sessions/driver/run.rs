@@ -30,7 +30,7 @@ pub(super) struct Run<'a> {
     pub(super) entropy: &'a mut Entropy,
     pub(super) failures: &'a mut Failures,
     pub(super) member: Member,
-    /// The locks that an elector has competed for. The index is the number of a [`LockId`].
+    /// The locks that an elector has competed for, by the number of their [`LockId`]; `None` for a removed lock.
     pub(super) locks: Vec<Option<Box<LockRun>>>,
     pub(super) names: HashMap<Arc<str>, LockId>,
     /// The locks whose electors were dropped.
@@ -127,7 +127,7 @@ impl<'a> Run<'a> {
         };
         match call {
             Call::Order(entry, order) => Event::Order(entry, order),
-            // There may be no event: an earlier notification has taken it, or its term is gone.
+            // There is no event if an earlier notification has taken it, or if the term is gone.
             Call::Term(name) => self.event_of_term(&name).unwrap_or(Event::Input(Input::Tick)),
         }
     }
@@ -146,7 +146,7 @@ impl<'a> Run<'a> {
         let mut now = self.shared.settings.basics.clock.now();
         let is_tick = matches!(event, Event::Input(Input::Tick));
         if is_tick {
-            // If the process was frozen, messages may be waiting. They are handled before a deadline finds their sender silent.
+            // If the process was frozen, messages may be waiting. Without them, their sender would count as silent.
             for (session, message) in self.shared.line.inbox.take() {
                 self.handle(now, Input::Message { session, message });
             }
@@ -193,7 +193,7 @@ impl<'a> Run<'a> {
         let is_leave = matches!(order, Order::Leave);
         // The candidacy that is to end may still be waiting. If it is removed here, its caller gets `NeverLed`.
         let waited = lock_run.next.take_if(|(next, _)| !is_leave && Arc::ptr_eq(next, &entry));
-        // Another elector of the same name may have sent this order. It must not end this candidacy.
+        // If another elector of this name has sent the order, it must not end this candidacy.
         if waited.is_some() || !Arc::ptr_eq(&lock_run.entry, &entry) {
             return Some(lock);
         }
@@ -220,7 +220,7 @@ impl<'a> Run<'a> {
     ) -> Option<LockId> {
         let known = self.names.get(&entry.name).copied();
         if candidacy.done.is_closed() {
-            // Its caller has dropped it.
+            // The caller has dropped this candidacy.
             return known;
         }
         let lock = known.unwrap_or_else(|| {
@@ -253,7 +253,6 @@ impl<'a> Run<'a> {
     /// Forgets a lock whose elector was dropped, unless the lock still has to be released.
     pub(super) fn forget_if_orphaned(&mut self, lock: LockId) {
         let Some(lock_run) = self.locks.get(lock.0 as usize).and_then(Option::as_ref) else { return };
-        // `remove_lock` returns `false` if the lock may still name this session, or its work runs.
         if lock_run.candidacy.is_none() && self.orphaned.contains(&lock) && self.member.remove_lock(lock) {
             self.orphaned.remove(&lock);
             self.names.remove(&lock_run.entry.name);
@@ -331,8 +330,8 @@ impl Drop for Run<'_> {
     fn drop(&mut self) {
         self.close_window();
         self.shared.line.clear();
-        // First the state, so that a later candidacy waits for the next run. Then the orders that this run has not seen are dropped, and
-        // with them their candidacies, so that their callers get `NeverLed`.
+        // The state comes first, so that a later candidacy waits for the next run. Then the unread orders are dropped
+        // with their candidacies, so that the callers get `NeverLed`.
         self.shared.set_state(State::Idle);
         while self.calls.try_recv().is_ok() {}
     }

@@ -125,7 +125,7 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// [`ElectionError`] if another call is running, or if the store failed its check. The session was not opened.
+    /// [`ElectionError`] if another call is running, or if the store failed its check. Then no session was opened.
     pub async fn run(&self, shutdown: impl Future<Output = ()> + Send + 'static) -> Result<(), ElectionError> {
         let run = async {
             let mut driver = self.driver.try_lock().map_err(|_| ElectionError::AlreadyRunning)?;

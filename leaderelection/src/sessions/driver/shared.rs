@@ -131,7 +131,7 @@ impl Shared {
 
     /// Passes an order of an elector to the driver. If there is no run, the order waits for the next one.
     pub(super) fn order(&self, entry: &Arc<LockEntry>, order: Order) {
-        // Sending cannot fail while anything can run the driver.
+        // Sending fails only if the driver is gone. Then nobody can run the session any more.
         let _ = self.calls.send(Call::Order(Arc::clone(entry), order));
     }
 
@@ -185,9 +185,9 @@ pub(super) struct LockEntry {
     pub(super) status: StatusWriter,
     pub(super) new_leader_calls: NewLeaderCalls,
     pub(super) shared: Arc<Shared>,
-    /// Held by the elector's candidacy while the driver may know it.
+    /// Held by the elector's candidacy while the driver may know of that candidacy.
     pub(super) candidacy_lock: tokio::sync::Mutex<()>,
-    /// The work of the last term, which may outlive that term and its elector. An elector gets it from the last one of its name.
+    /// The work of the last term. It may outlive that term and its elector; then the next elector of the name gets it.
     pub(super) earlier_work: Mutex<PreviousWork>,
     pub(super) terms: Terms,
 }

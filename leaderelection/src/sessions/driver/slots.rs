@@ -124,7 +124,7 @@ impl Slots {
     {
         // Each candidacy has its own token, so that the first to acquire a slot can cancel all others and continue.
         let candidacies: Vec<_> = self.electors.iter().map(|_| cancel.child_token()).collect();
-        // The work, until a slot is acquired, and then the number of that slot.
+        // The work until a slot is acquired, and the number of that slot afterwards.
         let first = Arc::new((Mutex::new(Some(work)), OnceLock::new()));
         let mut ends = FuturesUnordered::new();
         for (number, elector) in (0..).zip(&self.electors) {

@@ -63,7 +63,7 @@ impl View {
         log::peer_ended(session);
         // A status that still shows the session keeps its reference to the renewal.
         self.renewals.remove(session);
-        // A lock may have named a session after that had ended. Such an entry is removed once no status refers to it.
+        // A lock that names an ended session adds an entry again. Such an entry is removed once no status refers to it.
         self.renewals.retain(|_, renewal| Arc::strong_count(renewal) > 1);
     }
 
