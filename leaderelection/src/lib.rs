@@ -58,8 +58,8 @@
 //!
 //! - [`DefaultLeaderElector`] competes and leads. [`LeaderElectionConfig::builder`] creates its configuration.
 //!   [`next_term`](Elector::next_term) leads without callbacks: it returns a [`Term`], which lasts at most until the caller drops it.
-//! - [`Leadership`] shows a leader's work whether its term is still valid. [`LeaderHandle`] shows the rest of the process
-//!   who leads. [`HealthCheck`] is for the liveness probe, and [`Probes`] answers all probes on any HTTP server.
+//! - [`Leadership`] tells a leader's work whether its term is valid. [`LeaderHandle`] tells the rest of the process who
+//!   leads. [`HealthCheck`] is for the liveness probe, and [`Probes`] answers all probes on any HTTP server.
 //! - [`campaign_with`](Elector::campaign_with) also runs a service beside the campaign, whether or not this candidate leads.
 //! - [`shutdown_signal`] completes on SIGTERM or Ctrl-C.
 //! - [`implement`] has the traits for a store or a lock of your own. The crate `leaderelection-conformance` has the

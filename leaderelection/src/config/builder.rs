@@ -129,9 +129,10 @@ impl LeaderElectionConfigBuilder {
     /// Sets the shortest pause between a candidate's reads while the leader renews its lease. The default is the retry
     /// period. The pause is this interval plus up to 1.2 retry periods, and must be less than the lease duration.
     ///
-    /// A longer interval saves reads, but failover takes longer by up to the length of the interval: a release is seen
-    /// later, and after a crash, the candidate waits from a renewal that it has seen later. After a read that shows no
-    /// renewal, it reads at the pace of the retry period again. In any case, it acts when the observed lease expires.
+    /// A longer interval saves reads, but failover takes longer, by at most the interval: the candidate sees a release
+    /// later, and after a crash, it counts the lease from a renewal that it saw later. After a read that shows no
+    /// renewal, the candidate reads at the pace of the retry period. In any case, it acts when the observed lease
+    /// expires.
     pub fn follower_interval(mut self, follower_interval: Duration) -> Self {
         self.follower_interval = Some(follower_interval);
         self
@@ -141,9 +142,9 @@ impl LeaderElectionConfigBuilder {
     /// that the next leader need not wait until it expires. The default is `true`. client-go's default is `false`,
     /// because client-go releases a lease while the work may still run.
     ///
-    /// This library releases a lease only after the leader's work has ended. It always does so after a step-down, a
-    /// transfer, failed work, or complete work of `run_while_leading`, and if the release has to store the mark of a
-    /// job. After a cancellation, it gives up a release after four request timeouts, and the lease expires.
+    /// This library releases a lease only after the leader's work has ended. It always releases the lease after a
+    /// step-down, a transfer, failed work, or complete work of `run_while_leading`, and if the release has to store the
+    /// mark of a job. After a cancellation, it tries for four request timeouts at most; then the lease expires.
     ///
     /// ```
     /// use leaderelection::{
@@ -179,8 +180,8 @@ impl LeaderElectionConfigBuilder {
         self
     }
 
-    /// Uses the store's clock to decide how old a lease is, minus `slack`. By default, a candidate waits one lease
-    /// duration from the moment at which it first read a renewal, however old that was.
+    /// Trusts the store's clock about the age of a lease, within `slack`. By default, a candidate waits one lease
+    /// duration from the moment at which it first read a renewal, however old the renewal was.
     ///
     /// A store may report how old an object is by the store's own clock; an HTTP store does so with `Date` and
     /// `Last-Modified`. With this setting, a candidate counts that [age](crate::implement::VersionedObject::age), minus
@@ -207,9 +208,9 @@ impl LeaderElectionConfigBuilder {
     /// Sets the longest pause between a candidate's reads while it gets [messages](crate::peers) from the leader. The
     /// default is 30 s.
     ///
-    /// A peer that lies, or is cut off from the store, can delay a takeover. The takeover then comes at the latest
-    /// twice this time after the last renewal, or about this time plus one lease duration, if that is longer (rule 16
-    /// of the [protocol](crate::protocol)).
+    /// A peer that lies, or is cut off from the store, can delay a takeover. The takeover then comes at most twice this
+    /// time after the last renewal, or about this time plus one lease duration, whichever is longer (rule 16 of the
+    /// [protocol](crate::protocol)).
     #[cfg(feature = "peers")]
     pub fn background_interval(mut self, background_interval: Duration) -> Self {
         self.common.rules.background_interval = background_interval;

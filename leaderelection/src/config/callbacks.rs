@@ -102,9 +102,9 @@ impl LeaderCallbacks {
     /// `run_once` completes. A transfer is a loss, too, because the spawned tasks would work beside the next leader.
     /// After a loss, the lease is not released but expires, because the tasks work until the exit.
     ///
-    /// In a [`Session`](crate::Session), the loss of any lock exits the process and so ends all its other terms. So do
-    /// not combine this setting with [`balance`](crate::SessionBuilder::balance), which hands locks over. The process
-    /// does not exit while a call of `on_stop_leading` runs, or if the election's future is dropped.
+    /// In a [`Session`](crate::Session), the loss of any lock exits the process, which ends all its other terms.
+    /// Therefore do not combine this setting with [`balance`](crate::SessionBuilder::balance), which hands locks over.
+    /// The process does not exit while a call of `on_stop_leading` runs, or if the election's future is dropped.
     ///
     /// ```no_run
     /// # async fn controller(leadership: leaderelection::Leadership) {}
@@ -142,7 +142,8 @@ impl LeaderCallbacks {
                 None | Some(TermEndReason::Cancelled | TermEndReason::WorkFinished) => {}
                 Some(reason) => {
                     let fencing_token = u64::from(leadership.fencing_token());
-                    // With the error, because the process may exit before standard error has the line that names it.
+                    // With the error: the process may exit before the line of `log::work_failed` reaches standard
+                    // error.
                     let reason = match error {
                         Some(error) if *reason == TermEndReason::WorkFailed => format!("{reason}: {error}"),
                         _ => reason.to_string(),
@@ -165,9 +166,9 @@ impl LeaderCallbacks {
     /// Sets the function that is called with the identity of every new leader, including this elector, in order and one
     /// call at a time.
     ///
-    /// The function runs on a separate thread, inside the runtime's context, and may block. Renewals do not wait for
-    /// it, and neither does the end of the election, the runtime or the program. While a call is in flight, the newest
-    /// 16 leaders are queued; older ones are skipped, and the log says so.
+    /// The function runs on a separate thread, inside the runtime's context, and may block. Neither a renewal nor the
+    /// end of the election, the runtime or the program waits for the function. While a call is in flight, the newest 16
+    /// leaders are queued; older ones are skipped, and the log says so.
     pub fn on_new_leader(mut self, elected: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_new_leader = Some(Arc::new(elected));
         self

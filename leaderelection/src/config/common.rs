@@ -188,9 +188,9 @@ macro_rules! common_setters {
             ///
             /// The first write of each term puts the service into the field `purpose` of the record, and later
             /// candidates keep it there. A candidate that finds another service there refuses to lead, and says so in
-            /// its log and its status. It does not refuse if it has no service itself, or the record has none. To
-            /// rename a service, stop its replicas, and call [`force_release`](crate::admin::force_release). No promise
-            /// about leadership depends on the service.
+            /// its log and its status. If the candidate or the record has no service, nothing is compared. To rename a
+            /// service, stop its replicas, and call [`force_release`](crate::admin::force_release). No promise about
+            /// leadership depends on the service.
             pub fn service(mut self, service: impl Into<String>) -> Self {
                 self.common.rules.service = Some(service.into());
                 self
@@ -213,8 +213,8 @@ macro_rules! common_setters {
             /// [`LeaderHandle::leader_address`](crate::LeaderHandle::leader_address). By default, no address is
             /// written. A session writes the URL into its own record, and into the records of the locks that it takes.
             ///
-            /// The URL begins with `https://` or `http://`. Everyone who can read the lock can read it. It counts only
-            /// in the term of its leader, so no later leader keeps it. No decision of the election depends on it.
+            /// The URL begins with `https://` or `http://`. Everyone who can read the lock can read it. The URL counts
+            /// only in the term of its leader. No decision of the election depends on it.
             pub fn advertise(mut self, url: impl Into<String>) -> Self {
                 self.common.rules.advertised = Some(url.into());
                 self

@@ -83,7 +83,7 @@ impl WorkOutcome for Never {
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) end: WorkEnd,
-    /// The error for the log, with its causes. `None` also if the caller gets the error, as from `run_once`.
+    /// The error for the log, with its causes; `None` if there is none, or if the caller gets it, as from `run_once`.
     pub(crate) error: Option<String>,
 }
 

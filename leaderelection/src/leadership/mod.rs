@@ -151,9 +151,9 @@ impl Leadership {
         self.term.token.get_or_init(CancellationToken::new).child_token()
     }
 
-    /// Records the result of the work, such as `exit code 0`, in the history of
-    /// [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history), which keeps its first 1,024 characters. Only the first result of
-    /// a term counts, and only before the term ends.
+    /// Records the result of the work, such as `exit code 0`, in the
+    /// [history](crate::LeaderElectionConfigBuilder::keep_history), which keeps the first 1,024 characters. Only the
+    /// first result of a term counts, if it is reported before the term ends.
     pub fn report_result(&self, result: impl Into<String>) {
         // This fails if a result is already set. The first one stays.
         let _ = self.term.result.set(result.into().into_boxed_str());
@@ -209,8 +209,8 @@ impl Leadership {
     fn notify_lost(&self, reason: TermEndReason) {
         self.term.ended.get_or_init(|| Box::new(reason));
         self.term.lost.notify_waiters();
-        // Created here if there is none. If this only looked for a token, another thread could create one and look for the reason of the
-        // end at the same time, and each could miss what the other has just stored.
+        // Created if there is none. Otherwise, another thread could create the token just after this one has found
+        // none, and nobody would cancel it.
         self.term.token.get_or_init(CancellationToken::new).cancel();
     }
 

@@ -19,7 +19,7 @@ use crate::clock::LocalInstant;
 ///                         +-----> over: the work is abandoned, and the lock is not released
 /// ```
 ///
-/// A candidacy without a term, whose write may have acquired the lock, begins with `Releasing`. If the session itself
+/// If a candidacy without a term may have acquired the lock, its ending begins with `Releasing`. If the session itself
 /// ends, any stage becomes `OfSession`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Ending {
@@ -130,7 +130,7 @@ impl Ending {
         (self.stage, self.until) = (Stage::OfSession, LocalInstant::default());
     }
 
-    /// Returns the timeout of the stage if its deadline has passed. After late work, the stage becomes `Dropped`.
+    /// Returns the timeout of the stage if its deadline has passed. If work is late, the stage becomes `Dropped`.
     pub(crate) fn pass(&mut self, now: LocalInstant) -> Option<Timeout> {
         if now < self.deadline()? {
             return None;

@@ -26,7 +26,7 @@ pub enum RunOutcome {
 
 impl RunOutcome {
     /// The outcome of a candidacy whose `term` is over. `None` means that the candidate competes again, because the
-    /// renew deadline passed before the work could begin (rule 12). A candidate that `stops` has never led then.
+    /// renew deadline passed before the work could begin (rule 12). With `stops`, it is `NeverLed` instead.
     pub(crate) fn of(term: Option<(u64, TermEndReason)>, work: Option<WorkEnd>, stops: bool) -> Option<Self> {
         match term {
             Some((_, TermEndReason::RenewDeadline)) if work == Some(WorkEnd::NotBegun) => {

@@ -113,7 +113,7 @@ impl TermEndReason {
         "work_finished",
     ];
 
-    /// Why a leader lost the lease, if it has found this record instead of its own, or no object.
+    /// Why a leader lost the lease, if it has found this record instead of its own; `None` means no object.
     pub(crate) fn of_loss(found: Option<&LeaderElectionRecord>) -> Self {
         match found {
             None => Self::Deleted,

@@ -26,7 +26,7 @@ impl WorkEnd {
             Self::Panicked => Some(TermEndReason::WorkPanicked),
             Self::Failed => Some(TermEndReason::WorkFailed),
             Self::Complete if ends_with_work => Some(TermEndReason::WorkFinished),
-            // The work's task found the window closed. If a command closed it, the election gets that command later.
+            // The task found the window closed. If a command closed it, the command came first, and ended the term.
             Self::NotBegun => Some(TermEndReason::RenewDeadline),
             // Complete work does not end leadership, as in client-go. Work is dropped only after its term has ended.
             Self::Complete | Self::Dropped => None,

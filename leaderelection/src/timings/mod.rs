@@ -130,8 +130,8 @@ impl Timings {
         self.request_timeout.saturating_mul(4)
     }
 
-    /// Checks the timings against the longest lease that the lock accepts, and checks the follower interval. Returns
-    /// the latter; `None` means the retry period.
+    /// Checks the timings against the longest lease that the lock accepts. Returns the follower interval, checked; it
+    /// is the retry period if `follower` is `None`.
     pub(crate) fn check_for(&self, longest: Duration, follower: Option<Duration>) -> Result<Duration, ConfigError> {
         let lease_duration = self.lease_duration;
         if lease_duration > longest {

@@ -6,13 +6,13 @@ use super::{JITTER_FACTOR, LONGEST_LEASE, Latencies, Timings};
 use crate::timings::config_error::ConfigError;
 
 /// How many retry periods a takeover may take in addition to the lease (rule 10). A follower reads the last renewal up
-/// to its longest pause late, and adds up to 1/20 to avoid collisions.
+/// to its longest pause late, and adds up to 1/20 of a retry period to avoid collisions.
 const RETRY_PERIODS_OF_TAKEOVER: f64 = 1.0 + JITTER_FACTOR + 0.05;
 
 /// The shortest lease that is proposed, in milliseconds.
 const SHORTEST_LEASE: u64 = 300;
 
-/// How many terms a year proposed timings may be expected to lose because of slow requests.
+/// The most terms a year that proposed timings may be expected to lose because of slow requests.
 const MAX_LOSSES_A_YEAR: f64 = 1.0;
 
 /// The longest first pause after a failure. It doubles with each further failure, up to the retry period (rule 6).
@@ -235,8 +235,8 @@ impl MeasuredStore<'_> {
 /// Returns how many requests in a row may remain unanswered, so that a read and a write of the duration `slow` still
 /// renew the lease before the renew deadline. All pauses have their full length.
 fn survives(timings: &Timings, slow: Duration) -> u32 {
-    // The read after an unanswered write skips its pause. But a successful read is followed by a pause before the
-    // write, so each unanswered request costs one pause, beginning with the second length.
+    // The read after an unanswered write skips the first pause. The write after a successful read waits for one. So
+    // each unanswered request costs one pause, and the first of them has the second length.
     let (mut used, mut pause, mut unanswered) = (timings.retry_period() + slow * 2, FIRST_PAUSE * 2, 0);
     loop {
         used += timings.request_timeout() + pause.min(timings.retry_period());

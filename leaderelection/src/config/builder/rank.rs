@@ -29,7 +29,7 @@ impl LeaderElectionConfigBuilder {
     /// leader that has led for 128 lease durations resets the delay to one. The record counts the requests, so a
     /// candidate that keeps restarting does not make leadership flap. A candidate for a job does not ask.
     ///
-    /// A transfer to a candidate of a worse rank lasts only until such a request, unless this candidate is stopped.
+    /// A transfer to a candidate of a worse rank lasts only until this candidate asks for the lease.
     pub fn failback(mut self, failback: bool) -> Self {
         self.common.rules.failback = failback;
         self
