@@ -54,7 +54,7 @@ pub use visit::Visitor;
 
 /// L and D: how long one write blocks others, and how long it gives leadership.
 ///
-/// The pair of every candidate must satisfy the bound on L/D above.
+/// Every candidate's pair must satisfy the bound on L/D at the top of this file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// The lease duration L.
@@ -284,8 +284,8 @@ pub enum Shown {
 pub enum Stage {
     /// Holds nothing, and nothing of a term is left.
     Candidate,
-    /// The lease is ours, but the answer came after the window had closed. The lease must be renewed before the term starts. If the answer
-    /// comes earlier, `Leading` follows at once. This stage has no deadline.
+    /// The lease is ours. If its window is open, `Leading` follows at once. Otherwise, the lease must be renewed before
+    /// the term starts. This stage has no deadline.
     Won,
     /// The term has started.
     Leading,
@@ -345,8 +345,7 @@ pub enum Effect {
     Abandon,
     /// The lease was released.
     Released,
-    /// The candidacy has ended. The driver drops the request in flight, if there is one. The next candidacy begins in the stage
-    /// [`Candidate`](Stage::Candidate).
+    /// The candidacy has ended. The driver drops the request in flight, if there is one.
     Finished,
 }
 
@@ -415,10 +414,11 @@ enum InFlight<R: Record> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Session<R: Record> {
     id: R::SessionId,
-    /// `true` once the write that creates the object was made, whatever its outcome.
+    /// `true` once a write to create the object was made, whatever its outcome.
     has_tried_to_create: bool,
 }
 
+/// The job of this candidacy, which has to succeed only once (rule 18).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Job<R: Record> {
     id: R::Job,
@@ -592,8 +592,8 @@ impl<R: Record> Lease<R> {
         if self.is_job_done() {
             return Err(NoPermit::JobDone);
         }
-        // Rule S1: only one write may create a session. If its outcome is unknown, or if the object exists, a second
-        // one could be committed after others have ended the session and taken its locks.
+        // Rule S1: only the first write on a missing object may create a session. A later one could be committed after
+        // others have ended the session and taken its locks.
         if self.has_tried_to_create() || self.session.is_some() && self.watch.found().is_some() {
             return Err(NoPermit::Spent);
         }
@@ -743,10 +743,9 @@ impl<R: Record> Lease<R> {
         self.observe(now, found, known_for)
     }
 
-    /// Takes the answer to the write: its version if it was committed, or `None` after any error. All errors mean the same here (rule 6),
-    /// because even a rejected write may be committed: a proxy may report a false rejection, and an SDK's second attempt may conflict with
-    /// its first. So each write is remembered. A retry replaces the same version, so at most one of the two is committed. The policy
-    /// decides whether to read or retry, and when.
+    /// Takes the answer to the write: its version if it was committed, or `None` after any error. All errors mean the
+    /// same here (rule 6), because even a rejected write may be committed: a proxy may report a false rejection, and an
+    /// SDK's second attempt may conflict with its first. So each write is remembered.
     pub fn write_answered(&mut self, now: LocalInstant, committed: Option<R::Version>) {
         self.tick(now);
         let Some(InFlight::Write(sent)) = self.in_flight.take_if(|sent| *sent != InFlight::Read) else { return };
