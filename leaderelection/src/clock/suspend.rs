@@ -1,7 +1,7 @@
 //! Wakes sleepers after a suspend of the machine: one thread for all sleepers of the process.
 //!
 //! If every sleeper read the clock by itself, a process with many electors would be woken many times a second for
-//! nothing. A thread does it and not a task, because a runtime may delay its tasks, and drops them when it shuts down.
+//! nothing. A task could not replace the thread: a runtime may delay its tasks, and drops them at its end.
 
 use std::sync::OnceLock;
 use std::thread;

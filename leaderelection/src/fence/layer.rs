@@ -30,7 +30,7 @@ pub const FENCING_TOKEN: HeaderName = HeaderName::from_static("fencing-token");
 /// Requests with the same token run concurrently. A larger token waits until all requests with smaller ones have been
 /// answered, and from then on smaller tokens are refused. So if the handler makes a change before it answers, the check
 /// and the change are one atomic step. A handler must not change anything after that, in a task or in the body of its
-/// answer. A handler that hangs keeps the next leader waiting, so limit the handler's time behind this layer.
+/// answer. A handler that hangs keeps the next leader waiting, so put a timeout between this layer and the handler.
 ///
 /// The handler finds the token as a [`FencingToken`] in the extensions of the request. If its data outlives the
 /// process, it stores the token with the data, in one step.

@@ -187,6 +187,7 @@ impl<S: ConditionalStore, T: Serialize + DeserializeOwned> FencedObject<S, T> {
                 // Sent again with the same body and precondition: at most one of the requests can be committed.
                 Some((Fate::Open, sent)) => sent,
                 Some((Fate::Hidden, Attempt { doubt: Some(doubt), .. })) => return Err(self.unknown(doubt)),
+                // If `doubt` is `None`, the effect of every request is known: the write was not committed.
                 Some((Fate::Hidden | Fate::Lost, _)) => {
                     retries.reset();
                     self.decide(token, found, &mut next)?

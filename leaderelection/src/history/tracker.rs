@@ -6,7 +6,7 @@ use super::EndedTerm;
 use crate::lock::record::LeaderElectionRecord;
 use crate::term::{BeginReason, FencingToken, TermEndReason};
 
-/// The longest result of a term, in characters. The object is limited, so a longer result would displace earlier terms.
+/// The longest result of a term, in characters. A history's size is limited, so longer results would displace terms.
 const MAX_RESULT: usize = 1024;
 
 /// The last two terms that reads and writes of the lock have shown, and the start of this process's term.
@@ -56,6 +56,7 @@ impl HistoryTracker {
     pub(crate) fn started(&mut self, at: DateTime<Utc>, identity: &str, reason: &BeginReason) -> Option<EndedTerm> {
         self.own_start = Some(at);
         let is_expired = matches!(reason, BeginReason::Expired { .. } | BeginReason::Reclaimed);
+        // `last` is the new term already: its first write was seen before.
         let TrackedTerm { holder, token, from, renewed } = self.previous.take().filter(|_| is_expired)?;
         let why = TermEndReason::Expired { by: Some(identity.to_owned()) };
         Some(EndedTerm { holder, fencing_token: token, from, to: renewed, why, job: None, result: None })

@@ -90,7 +90,7 @@ pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
     }
 
     /// The number of parts that the leader does not write until its term ends, because their tokens are above its own.
-    /// The default, `None`, means that the lock has no parts. The metric `leader_election_parts_left_out` shows it.
+    /// The default, `None`, means that the lock has no parts. The metric is `leader_election_parts_left_out`.
     fn parts_left_out(&self) -> Option<usize> {
         None
     }
@@ -186,7 +186,8 @@ impl LockError {
         self
     }
 
-    /// The error and its causes on one line. If the cause is a [`StoreError`], which names the lock, only the cause.
+    /// The error and its causes on one line. If the cause is a [`StoreError`], which names the lock, only the
+    /// cause is returned.
     #[must_use]
     pub fn in_full(&self) -> String {
         self.source.downcast_ref::<StoreError>().map_or_else(|| with_causes(self), |error| with_causes(error))

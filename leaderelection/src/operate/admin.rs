@@ -134,7 +134,8 @@ pub enum AdminError {
 ///
 /// # Errors
 ///
-/// [`AdminError`]; [`AdminError::MovedOn`] if another term has begun. If the lease was released since, that is success.
+/// [`AdminError`], e.g. [`AdminError::MovedOn`] if another term has begun. If the lease was released since, this
+/// succeeds.
 pub async fn force_release(
     lock: &dyn ObjectStoreBasedLock,
     seen: &LeaderElectionRecord,
@@ -155,18 +156,18 @@ pub async fn force_release(
 /// the term of `seen`.
 ///
 /// The leader reads the name at its next renewal, lets its work end, and releases the lease. The named candidate
-/// acquires it at its next poll. Other candidates wait longer, by one of their lease durations, so that the named one
-/// goes first. If the leader is dead, the named candidate takes over once the lease has expired. If the lease is free,
-/// the named candidate acquires it at its next poll. This function cannot check that a candidate of that name exists,
-/// because the lock does not list its candidates.
+/// acquires the lease at its next poll. Other candidates wait longer, by one of their lease durations, so that the
+/// named one goes first. If the leader is dead, the named candidate takes over once the lease has expired. If the lease
+/// is free, the named candidate acquires it at its next poll. This function cannot check that a candidate of that name
+/// exists, because the lock does not list its candidates.
 ///
 /// This function is not cancellation safe: when the future is dropped, the change may have happened or may
 /// still happen.
 ///
 /// # Errors
 ///
-/// [`AdminError`]; [`AdminError::AlreadyLeads`] if `to` holds the lease; [`AdminError::MovedOn`] if the term of another
-/// candidate has begun.
+/// [`AdminError`], e.g. [`AdminError::AlreadyLeads`] if `to` holds the lease, and [`AdminError::MovedOn`] if the term
+/// of another candidate has begun.
 pub async fn request_transfer(
     lock: &dyn ObjectStoreBasedLock,
     seen: &LeaderElectionRecord,
@@ -269,6 +270,7 @@ async fn change(
         }
         let after = wanted(&before);
         if after == before {
+            // If a write without an answer may have made the change, the record before that write is returned.
             let sent = sent.filter(|_| doubt.is_some());
             return Ok(Intervention { before: sent.map_or(before, |sent| sent.before), after });
         }

@@ -39,8 +39,8 @@ pub const MAX_BODY_BYTES: usize = 64 * 1024;
 /// - **Dropping** a call's future abandons the answer, not the effect: a write may still be applied.
 /// - **Versions.** Two bodies at one key never have the same version, even if the object was deleted in between. A hash
 ///   of the body can be the version, because the `writeId` in every record makes every body different. A counter that
-///   never starts again can be one, too. In a store that can delete by version, a deletion without a version may
-///   restart the counter.
+///   never starts again can be one, too. As an exception, in a store that can delete by version, a deletion
+///   without a version may restart the counter.
 ///
 /// The suite `check_store` in the crate `leaderelection-conformance` checks the contract.
 ///

@@ -1,9 +1,10 @@
 //! Rejects names with invisible characters.
 //!
-//! Names that look the same must be the same: a carriage return at the end of a variable, from a Windows file, would
-//! silently name another lock. So keys, identities, services, jobs and prefixes must not have invisible characters.
+//! Names that look the same must be the same. If a variable comes from a Windows file, a carriage return at its end
+//! would silently name another lock. So keys, identities, services, jobs and prefixes must not have invisible
+//! characters.
 
-/// Returns the problem with a name, if there is one: its first invisible character, and where that is.
+/// Returns the problem with a name: its first invisible character and the place of that. `None` if it has none.
 ///
 /// These characters count as invisible: control characters, characters without a width (e.g. a byte order mark), and
 /// white space. A plain space is allowed between other characters, but not at an end of the name, nor beside a `/`.

@@ -28,9 +28,9 @@ impl LockParts {
         Arc::new(Self { needed, of, term })
     }
 
-    /// Returns `true` if a leader of these parts and a leader of `others` exclude each other. For that, all parts with
-    /// which one can lead must overlap all parts with which the other can lead, and both lists must have their common
-    /// parts in the same order.
+    /// Returns `true` if a leader of these parts and a leader of `others` exclude each other. For that, any set of
+    /// parts with which one can lead must overlap any set with which the other can lead, and both lists must have their
+    /// common parts in the same order.
     #[must_use]
     pub fn suit(&self, others: &Self) -> bool {
         let (ours, theirs) = (self.in_common(others), others.in_common(self));
@@ -43,7 +43,7 @@ impl LockParts {
     /// Returns the number of parts whose writers may be hostile without making a second leader possible (M12).
     #[must_use]
     pub fn may_be_hostile(&self) -> usize {
-        // Two leaders with q of n parts each have 2q-n in common, of which one honest part excludes the second leader.
+        // Two leaders with q of n parts each share at least 2q-n. One honest part among these excludes the second one.
         self.needed.saturating_mul(2).saturating_sub(self.of.len()).saturating_sub(1)
     }
 

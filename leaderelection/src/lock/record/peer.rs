@@ -26,7 +26,7 @@ pub struct PeerAddress {
     pub url: String,
     /// The fencing token of the leader's term. The addresses count only in this term.
     pub term: u64,
-    /// The URL for [clients](crate::LeaderElectionConfigBuilder::advertise_to_clients); `None` if it is `url`, too.
+    /// The URL for [clients](crate::LeaderElectionConfigBuilder::advertise_to_clients); `None` if clients use `url`.
     pub clients: Option<String>,
     /// The pause between the leader's renewals, in whole milliseconds. Records of earlier versions have none.
     pub retry_period: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Implements the protocol's [`Record`], through which its rules read and make records.
+//! Implements [`Record`], the trait through which the protocol's rules read and make records.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ impl Record for LeaderElectionRecord {
         if marks.iter().take(REMEMBERED_JOBS - 1).any(|job| !kept.contains(job)) {
             record.keep_jobs(marks);
         }
-        // If the mark is already there, it moves to the front. A forged one may be far behind, and be forgotten early.
+        // If the mark is already there, it moves to the front. A forged one may be far behind, and would soon be lost.
         if let Some(job) = content.mark {
             record.mark_done(job);
         }

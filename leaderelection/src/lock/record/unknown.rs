@@ -10,8 +10,8 @@ use serde::de::{DeserializeOwned, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
-/// All fields of a record that have no place in its type, as raw JSON: those that this library does not know, and some
-/// that it parses only when needed, e.g. `completedJobs`.
+/// The JSON fields that a record's Rust type does not have: those that this library does not know, and some that it
+/// parses only when needed, e.g. `completedJobs`. Their values are raw JSON.
 #[derive(Clone, Debug, Default)]
 pub struct UnknownFields(pub(super) BTreeMap<Cow<'static, str>, Box<RawValue>>);
 

@@ -179,6 +179,7 @@ impl Target {
         for target in self.sessions(&id) {
             let record = target.get().await?;
             let is_there = record.is_some();
+            // If no object exists, the likeliest target is returned.
             if is_there || session.is_none() {
                 session = Some(HoldingSession { id: id.clone(), target, found: record });
             }
@@ -231,7 +232,7 @@ impl Target {
     /// Takes the lock away from its holder, or ends the session, if the object still shows the term of `seen`. Use it
     /// for a holder that is known to be dead or stuck.
     ///
-    /// **Two leaders are possible**: see [`force_release`]. How long depends on the object:
+    /// **Two leaders are possible**: see [`force_release`]. For how long depends on the object:
     ///
     /// - A lock with a lease of its own: until the holder's next renewal attempt.
     /// - A lock that a session holds: until the holder next scans its locks, up to
