@@ -36,8 +36,7 @@ impl Member {
             return;
         }
         let batch_at = window.sent_at + (retry - retry / BEFORE_RENEWAL);
-        // Nobody knows when an overdue renewal comes. If checks were R apart, each could find it overdue, so the next
-        // one follows after R/8.
+        // Nobody knows when an overdue renewal comes. If checks were a retry period apart, each could find it overdue.
         if now < batch_at || now > window.sent_at + retry + retry / BEFORE_RENEWAL {
             let at = if now < batch_at { batch_at } else { now + retry / BEFORE_RENEWAL };
             return self.housekeeping.set(Housekeeping::Balance, at);
@@ -46,7 +45,7 @@ impl Member {
         let most = self.rules.max_handoffs(self.number_of_locks());
         while let Some(lock) = self.locks.get(scan.next as usize) {
             if self.handing_over.len() >= most {
-                // These locks must be taken first.
+                // The locks in `handing_over` must be taken first.
                 self.rebalance_scan = Some(scan);
                 return self.housekeeping.set(Housekeeping::Balance, batch_at + retry);
             }
@@ -113,7 +112,7 @@ impl Member {
         }
     }
 
-    /// The next poll of a lock that was released for a hand-over; `None` for others, or if the lock is no longer free.
+    /// The next poll of a lock that was released for a hand-over; `None` for another lock, or once it is taken.
     pub(super) fn taker_poll_at(&self, id: LockId) -> Option<LocalInstant> {
         let handoff = self.handing_over.get(&id.0).filter(|_| self.table.view(id.0) == LockView::Free)?;
         handoff.released.map(|(poll_at, _)| poll_at)

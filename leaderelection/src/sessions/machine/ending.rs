@@ -142,7 +142,7 @@ impl Member {
             return self.finish(now, id);
         }
         ending.release(lease_until);
-        // A wait that began before the term does not apply to the release: the lock blocks others until it is released.
+        // No earlier wait applies to the release: until it is committed, the lock blocks others.
         lock.not_before = now;
         self.set_ending_timer(now, id);
         self.plan(now, id);

@@ -78,7 +78,7 @@ pub struct Member {
     pub(super) jobs: BTreeMap<u32, Job>,
     /// The locks whose candidacies are a single attempt.
     pub(super) attempts: BTreeSet<u32>,
-    /// The session that released a lock, from the report until somebody takes the lock. Ranks leave this session out.
+    /// The session that released a lock, from the report until somebody takes the lock. The ranking leaves it out.
     pub(super) last_releaser: BTreeMap<u32, SessionId>,
     /// The search for locks to hand over, while it lasts.
     pub(super) rebalance_scan: Option<RebalanceScan>,

@@ -144,7 +144,7 @@ impl Member {
 
     /// Ends every term, because the session is over.
     fn end_terms(&mut self, reason: &TermEndReason, drop_by: LocalInstant) {
-        // From now on, the session's election waits for the work of all locks, and orders to drop late work.
+        // From now on, the session's election waits for the work of all locks, and drops late work.
         self.due_locks.clear();
         self.ending_deadlines.clear();
         self.handing_over.clear();
@@ -197,7 +197,7 @@ impl Member {
             let (id, lock) = (LockId::of(index), &mut self.locks[index]);
             // A take that is committed later names a session that is over, so others take the lock.
             lock.in_doubt = false;
-            // No change, but if the lock names the closed session, that session's index gets it.
+            // This only updates the index: if the lock names the closed session, it is now held by one of the others.
             self.change_lock(id, |_| ());
             if matches!(self.locks[index].phase, Phase::Ending(_)) {
                 self.finish(now, id);

@@ -76,8 +76,8 @@ impl Member {
         self.peers.iter().filter(|(_, session, peer)| peer.is_member(session) && !peer.suppresses_polls()).count()
     }
 
-    /// Returns `true` if listing the sessions costs less than reading each one that sends no messages. A listing is made every 1.6 retry
-    /// periods, and a session is read in every retry period.
+    /// Returns `true` if listing the sessions costs less than reading each one that sends no messages. Listings are 1.6
+    /// retry periods apart on average, and reads of one session are one retry period apart.
     pub(super) fn lists_instead_of_reading(&self) -> bool {
         self.silent_members() * 8 > self.rules.reads_per_listing * 5
     }
@@ -143,8 +143,8 @@ impl Peer {
             .is_some_and(|peer_feed| peer_feed.suppress_polls_until.is_some() && !peer_feed.is_closed())
     }
 
-    /// Returns `true` if a read has shown the newest known content, and no message has reported anything newer. Only then may the session
-    /// be ended after it has expired.
+    /// Returns `true` if a read has shown the newest known content, and no message has reported a newer write.
+    /// Otherwise, the session is not ended even if it has expired.
     pub(super) fn may_be_ended(&self) -> bool {
         !self.has_unconfirmed_message() && !self.is_unread
     }

@@ -38,14 +38,14 @@ impl SessionRecord for LeaderElectionRecord {
     }
 }
 
-/// The unknown fields without the lease of the session, because every write states its own.
+/// The unknown fields of a record without its session's lease, because each write states the lease of its own session.
 pub(super) fn kept_fields(record: &LeaderElectionRecord) -> UnknownFields {
     let mut fields = record.unknown.clone();
     fields.remove(LEASE);
     fields
 }
 
-/// The decoration of the record that takes a free lock (rule S5).
+/// The decoration (all fields that no rule reads) of the record that takes a free lock (rule S5).
 pub(super) fn decoration_of_take(
     lock: &Lock,
     rules: &ElectionConfig,

@@ -29,8 +29,8 @@ impl Member {
         self.number_of_locks() > self.rules.reads_per_listing
     }
 
-    /// The pause between two scans. While a member is new, others hand locks over to it. Then a member that
-    /// lists sessions scans once per retry period, because listings do not show how many locks each has released.
+    /// The pause between two scans. While a member is new, others hand locks over to it. A member that lists sessions
+    /// then scans once per retry period, because listings do not show how many locks each session has released.
     fn scan_pause(&self, now: LocalInstant) -> Duration {
         let SessionConfig { election, scan_interval, balance, .. } = &*self.rules;
         // The time depends on the lease of the member that hands over, which may be the longest one.

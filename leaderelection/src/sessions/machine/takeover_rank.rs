@@ -27,8 +27,8 @@ impl Member {
         self.plan(now, id);
     }
 
-    /// The moment of the next read of a lock. If others may take the lock first, the read waits for them: it then shows who has taken the
-    /// lock, and does not delay their requests.
+    /// The moment of the next read of a lock. If others may take the lock first, the read waits for them. Then it shows
+    /// who has taken the lock, and does not delay their requests.
     pub(super) fn next_read_at(&self, now: LocalInstant, id: LockId, lock: &Lock) -> LocalInstant {
         // If this member hands the lock over, it has to find out who takes the lock.
         let is_urgent = self.attempts.contains(&id.0)
@@ -68,7 +68,7 @@ impl Member {
 
     /// Returns `true` if nobody has to wait for this preferred candidate: all its sessions have ended, one of them
     /// after the lock became free or shortly before. The releaser probably meant that session, and did not know of its
-    /// end. But it knew of earlier ends: if all are earlier, it meant a session that is still to come.
+    /// end. If all have ended earlier, it knew that, so it meant a session that is still to come.
     fn has_just_ended(&self, identity: &str, lock: &Lock) -> bool {
         let shortly = (self.rules.election.retry_period * 3).min(self.rules.election.lease_duration / 2);
         let sessions = || self.peers.iter().filter(|(.., peer)| peer.identity.as_deref() == Some(identity));

@@ -26,7 +26,7 @@ use crate::term::TermEndReason;
 impl Member {
     /// Sends the request that a lock needs.
     pub(super) fn send_for(&mut self, now: LocalInstant, id: LockId, draw: &mut impl SessionEntropy) {
-        // A lock's write must name a session that is open (rule S2).
+        // Requests about locks are sent only while the session is open (rule S2).
         if self.window().is_none_or(|term| now >= term.valid_until) {
             return;
         }
@@ -83,8 +83,8 @@ impl Member {
     pub(super) fn on_lock_answer(&mut self, now: LocalInstant, id: LockId, answer: Answer, jitter: Jitter) {
         let (view, session_of_take) = (self.table.view(id.0), self.table.session_of_take(id.0));
         let is_take = session_of_take.is_some();
-        // If the answer to a write comes after the end of the session that the write names, it does not count (rule S2). A release names
-        // no session, so the session in the lock's record is used.
+        // The answer to a take does not count if it comes after the end of the session that the take names (rule S2). A
+        // release names no session, so the session in the lock's record is used.
         let session = session_of_take.or(if let LockView::Held(session) = view { Some(session) } else { None });
         let is_of_open_session = self.window().is_some() && session == self.own.as_ref().map(|own| &own.id);
         // A `Retry-After` applies to all later requests, even if nothing waits for this answer any more (rule 6).
@@ -146,7 +146,7 @@ impl Member {
             // The writes in doubt named another version, so they can no longer be committed.
             (lock.in_doubt, lock.failures) = (false, BackOff::default());
         }
-        // The next lines come before the read changes the view: why a term begins depends on the record that its write replaced.
+        // The next lines come before the read changes the view: the reason of a term depends on the record before it.
         let key_before = self.request_key(id);
         let was_free = self.table.view(id.0) == LockView::Free;
         // A message or the session's record has reported a release that no read has shown yet. The waits of rule S9 began with the report,
@@ -272,7 +272,7 @@ impl Member {
         self.lose(now, id, TermEndReason::of_loss(Some(&record)));
     }
 
-    /// Handles the commit of a write that takes the lock. The session that the write names was still open when the answer came.
+    /// Handles the answer that a take is committed. The session that the take names is still open.
     fn on_taken(&mut self, now: LocalInstant, id: LockId, version: Version) {
         let reason = self.begin_reason(id);
         self.change_lock(id, |member| member.table.write_answered(id.0, Some(version)));
@@ -286,8 +286,8 @@ impl Member {
         self.follow_record(now, id, reason);
     }
 
-    /// Does what follows from the known record: begins a term if the record names the local session and has begun no term yet, and ends a
-    /// release that is done, or a term that the record contradicts.
+    /// Does what follows from the known record. If the record names the local session and has begun no term, begins
+    /// one. Ends a release that is done, and a term that the record contradicts.
     pub(super) fn follow_record(&mut self, now: LocalInstant, id: LockId, reason: BeginReason) {
         let (Some(own), Some(lock)) = (&self.own, self.lock(id)) else { return };
         match &lock.phase {

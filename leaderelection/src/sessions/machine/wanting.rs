@@ -76,11 +76,11 @@ impl Member {
         let at = match want {
             Want::FindTaker(at) => at,
             Want::Take => self.takeover_rank(id, lock).at,
-            // Only writes have to wait. If reads waited, too, a free lock would be noticed too late.
+            // Only writes wait until `not_before`. If reads did, too, a free lock would be noticed too late.
             Want::Read if !lock.read_failed => self.next_read_at(now, id, lock),
             Want::Read | Want::Release => lock.not_before,
         };
-        // Requests about a lock without a leader go first. After the end of a session, thousands of other reads may be waiting.
+        // Requests about a lock without a leader go first: when a session has ended, thousands of reads may be waiting.
         let goes_first = !matches!(want, Want::Read) || self.last_releaser.contains_key(&id.0);
         if at > now {
             self.due_locks.set(id.0, at);

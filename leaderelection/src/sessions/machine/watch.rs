@@ -85,7 +85,7 @@ impl Member {
         } else if self.lists_instead_of_reading() {
             self.poll_pause(jitter)
         } else {
-            // A new member gets its share only after the others have seen it alive for one lease (rule S9).
+            // With balance, the search is frequent: a new member gets locks once others have seen it for one lease.
             let longest = if self.rules.balance { self.rules.election.lease_duration } else { Duration::MAX };
             self.rules.scan_interval.min(longest)
         };
