@@ -180,7 +180,7 @@ pub enum NoPermit {
     Nothing,
 }
 
-/// The right to send one write now. It borrows the lease, so that nothing changes between the decision and the write.
+/// The right to send one write now. Borrows the lease, so nothing changes between the decision and the write.
 #[derive(Debug)]
 pub struct Permit<'a, R: Record> {
     lease: &'a mut Lease<R>,
@@ -821,8 +821,8 @@ impl<R: Record> Lease<R> {
         if shown == Shown::Same {
             self.forget_old(now);
         } else {
-            // The previous version is gone, so none of our writes on it can be committed any more. (If the read was stale, one may have
-            // been committed before. It then counts as another's, and this candidate waits for it.)
+            // The previous version is gone, so none of our writes on it can be committed any more. (If the read was
+            // stale, one may be committed already. That write counts as another's, and this candidate waits for it.)
             self.unanswered.clear();
         }
         shown

@@ -213,8 +213,8 @@ impl<R: InParts> Quorum<R> {
         self.shown.as_ref().is_some_and(|shown| shown.record().holder().is_some() && self.is_own(shown.record()))
     }
 
-    /// Returns `true` if the record that was shown last is one write, or has no holder. Otherwise, a poll should wait for further answers
-    /// even if it is `Same`: a part that has not answered yet may have been freed, and with it the lock.
+    /// Returns `true` if the record that was shown last is one write, or has no holder. Otherwise, a poll should wait
+    /// for more answers even after `Same`: a part without an answer may be free, and with it the lock.
     pub fn is_one_write_or_free(&self) -> bool {
         self.shown.as_ref().is_none_or(|shown| shown.is_one_write || shown.record().holder().is_none())
     }

@@ -113,8 +113,8 @@ pub trait InParts: Record {
     /// The parts that count in a version made by [`whole`](Self::whole), with their versions; `None` for any other version.
     fn counted_in(version: &Self::Version) -> Option<BTreeMap<usize, Option<Self::Version>>>;
 
-    /// The id for a record of the whole that is in no part. It differs from the id of every write, and for each `version`. `leading` is
-    /// the id of the copy that names the holder.
+    /// The id for a record of the whole that is in no part. Differs from the id of every write, and for each `version`.
+    /// `leading` is the id of the copy that names the holder.
     fn id_of_none(leading: Option<&Self::WriteId>, version: &Self::Version) -> Self::WriteId;
 
     /// The id of the write that rolls back the takeover with the id `taken`. It differs from the id of every other write.

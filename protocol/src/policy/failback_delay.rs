@@ -54,8 +54,8 @@ impl FailbackDelay {
         }
     }
 
-    /// Takes a failed read. It costs one lease of the `whole` delay, and the time until the next answered read. If each failure restarted
-    /// the delay, a candidate with one failed read in a hundred would never ask.
+    /// Takes a failed read, which costs one lease of the `whole` delay, and the time until the next answered read. If
+    /// each failure restarted the delay, a candidate with one failed read in a hundred would never ask.
     pub fn failed(&mut self, now: LocalInstant, whole: Duration, lease: Duration) {
         let since = match *self {
             Self::Since(since) => now.saturating_since(since).min(whole),

@@ -32,7 +32,7 @@ impl Pace {
         jitter.of(self.retry_period.mul_f64(JITTER_FACTOR))
     }
 
-    /// The longest random delay of a takeover. It keeps candidates that saw the lease change at the same moment from colliding.
+    /// The longest random delay of a takeover. Delays keep candidates that saw the same change from colliding.
     #[must_use]
     pub fn longest_spread(&self) -> Duration {
         self.retry_period / SPREAD

@@ -1,4 +1,4 @@
-//! Randomized election timeout, as in Raft: how long a candidate waits after a lease has expired, before it acquires the lease. It waits a
+//! Randomized election timeout, as in Raft: how long a candidate waits after a lease has expired. The candidate waits a
 //! random *spread* (rules 3 and 10), and lets the candidate that a request named go first (rule 14).
 
 use std::time::Duration;

@@ -251,8 +251,8 @@ impl<R: Record, N> Directory<R, N> {
         }
     }
 
-    /// Adds the local session to the others after it was closed. Like any other, it must be seen to have ended, unless its release is
-    /// known to be committed.
+    /// Adds the local session to the others after it was closed. This session, too, must be seen to have ended, unless
+    /// its release is known to be committed.
     pub fn closed(&mut self, own: &Lease<R>)
     where
         N: Default,

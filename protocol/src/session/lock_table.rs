@@ -374,10 +374,10 @@ impl<R: SessionRecord> LockTable<R> {
 
     // ---- The term ----
 
-    /// Rule S2, lead: begins a term and its work, if the session that the record names is open. An answer after the end of that session
-    /// begins no term, because another process may have replaced this version since. A record that names the local session is our own
-    /// write, however late it was committed. It begins a term only if no earlier term had the record's token, and this process has not
-    /// sent a release of the record.
+    /// Rule S2, lead: begins a term and its work, if the session that the record names is open. An answer after the end
+    /// of that session begins no term, because another process may have replaced this version since. A record that
+    /// names the local session is our own write, however late it was committed. Such a record begins a term only if no
+    /// earlier term had its token, and this process has not sent a release of it.
     pub fn start(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockTerm, NoPermit> {
         let lock = self.locks.get_mut(id as usize).ok_or(NoPermit::Nothing)?;
         if lock.works_for.is_some() {
@@ -471,7 +471,7 @@ impl<R: SessionRecord> LockTable<R> {
                 lock.saw_token(token);
                 match record.session() {
                     Some(session) => {
-                        // Until it is closed, the local session is not one of the others: this process does not wait for its lease.
+                        // The local session is not one of the others until it is closed: no process waits for its own.
                         if own.and_then(Lease::session) != Some(&session) {
                             let stated = record.session_lease().unwrap_or_else(|| others.longest_lease());
                             others.discover(&session, Some(stated));

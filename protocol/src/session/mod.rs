@@ -23,9 +23,9 @@
 //!
 //! Tokens grow, whatever the clocks do: the write that begins a term replaces one version, whose token is smaller.
 //!
-//! A *policy* decides when to read and when to use which permit: which process takes a free lock first, how many requests are in flight,
-//! and which locks are handed over for balance. It can neither declare a session over nor build a write. The types cannot check the
-//! following, so the policy has to:
+//! A *policy* decides when to read and when to use which permit: which process takes a free lock first, how many
+//! requests are in flight, and which locks are handed over for balance. A policy can neither declare a session over nor
+//! build a write. The types cannot check the following, so the policy has to:
 //!
 //! - Pass the same local [`Lease`] everywhere, and call [`Directory::closed`] before opening the next session.
 //! - Stop the work of a term by [`LockTerm::valid_until`], and report the end of all work with [`LockTable::work_ended`].
