@@ -92,7 +92,7 @@ impl Watch {
                 self.resumed.notify_waiters();
             }
             let mut state = self.state.lock();
-            // The lock covers both fields, so the next sleeper finds either a thread that continues or none.
+            // The lock covers both fields, so no sleeper is counted while the thread ends.
             if state.count == 0 {
                 state.watched = false;
                 return;

@@ -23,7 +23,7 @@ pub const FENCING_TOKEN: HeaderName = HeaderName::from_static("fencing-token");
 /// - 428 if the request has no token, unless it is a GET, HEAD, OPTIONS or TRACE;
 /// - 400 if the header is not a token, or was sent more than once.
 ///
-/// If a GET has a token, it raises the fence like a write, so a new leader can trust the answer.
+/// A GET with a token raises the fence like a write, so a new leader can trust the answer.
 ///
 /// # One step
 ///
@@ -33,7 +33,7 @@ pub const FENCING_TOKEN: HeaderName = HeaderName::from_static("fencing-token");
 /// answer. A handler that hangs keeps the next leader waiting, so put a timeout between this layer and the handler.
 ///
 /// The handler finds the token as a [`FencingToken`] in the extensions of the request. If its data outlives the
-/// process, it stores the token with the data, in one step.
+/// process, the handler has to store the token with the data, in one step.
 ///
 /// All clones of a layer, and all services that it wraps, share one fence. If several processes change the same data,
 /// this layer is not enough: the data itself needs a fence.

@@ -46,8 +46,8 @@ use crate::util::random;
 ///
 /// # The first action of a new leader
 ///
-/// If a leader only changes the object, it needs no preparation: [`update`](Self::update) computes the new value from
-/// the value that it replaces. If a leader reads the object and then acts *elsewhere*, it has to call
+/// A leader that only changes the object needs no preparation: [`update`](Self::update) computes the new value from
+/// the value that it replaces. A leader that reads the object and then acts *elsewhere* has to call
 /// [`claim`](Self::claim) and act on the value that `claim` returns. After a [`read`](Self::read) alone, the previous
 /// leader's write may still be committed.
 ///

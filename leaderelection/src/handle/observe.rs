@@ -184,7 +184,7 @@ impl Observation {
     }
 
     /// The age of this version by the store's own clock, when the read was answered; `None` if the store does not
-    /// report it, or if there is no object. Over HTTP, it is accurate to about a second.
+    /// report it, or if there is no object. Over HTTP, the age is accurate to about a second.
     #[must_use]
     pub fn store_age(&self) -> Option<Duration> {
         self.found.as_ref()?.age

@@ -1,7 +1,7 @@
 //! The history of a lock: its ended terms, in one small object beside the lock's object.
 //!
-//! An elector or a session writes it if [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history) is set. The object's
-//! key is the lock's key with [`SUFFIX`]. No decision of an election depends on a history.
+//! An elector or a session writes the history if [`keep_history`](crate::LeaderElectionConfigBuilder::keep_history) is
+//! set. The object's key is the lock's key with [`SUFFIX`]. No decision of an election depends on a history.
 
 mod ended;
 mod object;

@@ -84,7 +84,7 @@ impl HistoryWriter {
                 tracing::warn!(history, token = u64::from(token), %error, "cannot write a term into the history; the election continues");
                 return;
             }
-            // A conflict means that another process wrote the history first, so it can be read again at once.
+            // A conflict means that another process wrote the history first. The next attempt needs no pause.
             if error.kind() != StoreErrorKind::Conflict {
                 let pause = pauses.next(self.pause, Jitter::WHOLE);
                 (*self.clock).sleep_until(self.clock.now() + pause).await;

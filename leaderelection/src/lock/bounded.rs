@@ -203,7 +203,7 @@ impl Drop for DroppingTimedOut {
     }
 }
 
-/// Waits for credentials, as a step of a request. If the request's [`TimeLimit`] ends meanwhile, its error tells people
+/// Waits for credentials, as a step of a request. If the request's [`TimeLimit`] ends meanwhile, the error tells people
 /// to check the source of the credentials instead of the network.
 ///
 /// ```
@@ -235,7 +235,7 @@ pub async fn loading_credentials_of<T>(source: &'static str, loading: impl Futur
     .await
 }
 
-/// The error of a request that took longer than its [`TimeLimit`]. Its outcome is unknown.
+/// The error of a request that took longer than its [`TimeLimit`]. The outcome of the request is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{} within {limit:?} ({setting}); check {}, or allow more time",

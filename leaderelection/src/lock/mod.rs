@@ -89,7 +89,7 @@ pub trait ObjectStoreBasedLock: fmt::Debug + Send + Sync + 'static {
         self.object().map(|(store, key)| (store, key.to_owned())).into_iter().collect()
     }
 
-    /// The number of parts that the leader does not write until its term ends, because their tokens are above its own.
+    /// The number of parts that the leader does not write until its term ends, because they have larger tokens.
     /// The default, `None`, means that the lock has no parts. The metric is `leader_election_parts_left_out`.
     fn parts_left_out(&self) -> Option<usize> {
         None

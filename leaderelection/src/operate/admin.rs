@@ -125,7 +125,7 @@ pub enum AdminError {
 /// **Two leaders are possible.** A living holder continues to lead until its next renewal attempt, up to a retry period
 /// and a request timeout later, while another candidate may acquire the lease at once. Prefer [`request_transfer`] for
 /// a living leader: its work ends before it hands over. Resources that check the fencing token are safe in either case,
-/// because the next term raises it.
+/// because the token of the next term is larger.
 ///
 /// `seen` is the record on which the operator has decided. A term that has begun since is not released.
 ///

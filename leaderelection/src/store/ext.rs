@@ -2,7 +2,7 @@
 
 use super::{ConditionalStore, ListedObject, Listing, StoreError};
 
-/// Convenience methods of every [`ConditionalStore`], made of its own methods. No store implements this trait itself.
+/// Convenience methods that every [`ConditionalStore`] has. They use only that trait, and no store implements them.
 pub trait ConditionalStoreExt: ConditionalStore {
     /// Returns all objects whose keys start with `prefix`, sorted by key.
     ///
@@ -10,7 +10,7 @@ pub trait ConditionalStoreExt: ConditionalStore {
     ///
     /// # Errors
     ///
-    /// The first error of a [page](ConditionalStore::list_page), or that of a [`Listing`] beyond its limits.
+    /// The first error of a [page](ConditionalStore::list_page), or of a [`Listing`] that exceeds its limits.
     fn list(&self, prefix: &str) -> impl Future<Output = Result<Vec<ListedObject>, StoreError>> + Send {
         async move {
             let (mut listing, mut token) = (Listing::new(self.describe(prefix)), None);

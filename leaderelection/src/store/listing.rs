@@ -98,9 +98,9 @@ impl ListedPage {
         Self { objects, next, is_seekable: false }
     }
 
-    /// Promises that a page can begin [after any key](PageToken::behind), and that it then has the objects that follow
-    /// this key in a whole listing, in the store's own order. So a caller that knows some keys of a long listing can
-    /// request several of its pages at the same time.
+    /// Promises that a page can begin [after any key](PageToken::behind), and that this page has the objects that
+    /// follow this key in a whole listing, in the store's own order. So a caller that knows some keys of a long listing
+    /// can request several of its pages at the same time.
     #[must_use]
     pub fn seekable(mut self) -> Self {
         self.is_seekable = true;

@@ -172,8 +172,8 @@ pub struct VersionedObject {
     /// The age of this version by the store's own clock, at the moment of the answer; `None` if the store does not
     /// report it.
     ///
-    /// In HTTP, the age is `Date` minus `Last-Modified`, in whole seconds. It must count from the moment when the store
-    /// received the write, or from a later one. If it is too great, candidates that [trust the store's
+    /// In HTTP, the age is `Date` minus `Last-Modified`, in whole seconds. The age must count from the moment when the
+    /// store received the write, or from a later one. If the age is too great, candidates that [trust the store's
     /// clock](crate::LeaderElectionConfigBuilder::trust_store_clock) take a lease too early.
     pub age: Option<Duration>,
 }

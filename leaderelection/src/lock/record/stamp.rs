@@ -14,7 +14,7 @@ pub struct WriteMeta {
 }
 
 impl LeaderElectionRecord {
-    /// Returns the record with the ID and the time of a write. If it had no `acquireTime`, that is the same time.
+    /// Returns the record with the ID and the time of a write. Sets `acquireTime`, too, if the record has none.
     pub(crate) fn stamped(self, WriteMeta { write_id, time }: WriteMeta) -> Self {
         let acquire_time = self.acquire_time.or(Some(time));
         Self { acquire_time, renew_time: Some(time), write_id: Some(write_id), ..self }
