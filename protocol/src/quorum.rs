@@ -122,8 +122,8 @@ pub enum Verdict {
     Same,
     /// M3: **q parts show one write.** Shows that write. A wait begins if the lease did not know it.
     ///
-    /// A write of our own fits only while the lease waits for its outcome, which is until the first poll that is not `Same`. A write that
-    /// is being rolled back never fits (M7).
+    /// A write of our own fits only until the first poll that is not `Same`: then the lease stops waiting for its
+    /// outcome. A write that is being rolled back never fits (M7).
     Committed,
     /// M7, M10: **q parts are as before, except for our own writes and for requests to lead next** (rule 14). Shows the same write as
     /// before, so the wait continues.
@@ -137,9 +137,9 @@ pub enum Verdict {
     HandingOver,
     /// M4: **q parts have no holder.** Shows a record without a holder, or none if none of these parts has an object. No wait begins.
     ///
-    /// Our own copies fit, too, unless we may be leading with only some parts. A part does not fit if its token is far above those of q
-    /// others. Of the parts that fit, the q-th smallest token is shown, and parts with a larger one do not count (M5). If q of them have no
-    /// object, the highest token is shown, and all count.
+    /// Parts with our own copies fit, too, unless we may be leading with only some parts. A part with a token far above
+    /// those of q others does not fit. The q-th smallest token of the parts that fit is shown, and parts with a larger
+    /// one do not count (M5). But if q of these parts have no object, the highest token is shown, and all count.
     Free,
     /// M4: **anything else: whoever holds a part blocks the lock.** All parts that have answered count, except those whose tokens are above
     /// the q-th smallest (M5). Shows that token, the holder with the highest token, and the longest of the leases.
