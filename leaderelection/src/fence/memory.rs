@@ -41,8 +41,9 @@ use crate::term::FencingToken;
 ///
 /// # Restarts
 ///
-/// A `Fence` is in memory. If the data outlives the process, store the [`highest`](Self::highest) token together with the
-/// data, in the same transaction or file. After a restart, create the fence with [`starting_at`](Self::starting_at).
+/// A `Fence` is in memory. If the data outlives the process, store the [`highest`](Self::highest) token together with
+/// the data, in the same transaction or file. After a restart, create the fence with
+/// [`starting_at`](Self::starting_at).
 #[derive(Debug, Default)]
 pub struct Fence {
     highest: AtomicU64,
