@@ -21,7 +21,7 @@ pub(crate) type Work = Pin<Box<dyn Future<Output = Done> + Send>>;
 /// Starts the work of one term.
 pub(crate) type Start = Box<dyn FnOnce(Leadership) -> Work + Send>;
 pub(crate) type OnStart = dyn Fn(Leadership) -> Work + Send + Sync;
-/// Called with the ended term, and the error with which its work failed.
+/// Called with the ended term, and with the error of its work if the work failed.
 pub(crate) type OnStop = dyn Fn(&Leadership, Option<&str>) + Send + Sync;
 pub(crate) type OnNewLeader = dyn Fn(&str) + Send + Sync;
 
@@ -142,8 +142,7 @@ impl LeaderCallbacks {
                 None | Some(TermEndReason::Cancelled | TermEndReason::WorkFinished) => {}
                 Some(reason) => {
                     let fencing_token = u64::from(leadership.fencing_token());
-                    // With the error: the process may exit before the line of `log::work_failed` reaches standard
-                    // error.
+                    // With the error: the process may exit before standard error has the line of `log::work_failed`.
                     let reason = match error {
                         Some(error) if *reason == TermEndReason::WorkFailed => format!("{reason}: {error}"),
                         _ => reason.to_string(),

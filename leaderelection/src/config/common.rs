@@ -132,7 +132,7 @@ macro_rules! common_setters {
                 self
             }
 
-            /// Sets how long one renewal keeps leadership, from before it is sent. The default is 10 s.
+            /// Sets how long one renewal keeps leadership, counted from before the send. The default is 10 s.
             pub fn renew_deadline(mut self, renew_deadline: std::time::Duration) -> Self {
                 self.common.timings.renew_deadline = renew_deadline;
                 self
@@ -167,8 +167,8 @@ macro_rules! common_setters {
 
             /// Requires that the store passes `check` once, before this candidate competes. The default is no check.
             ///
-            /// If the store fails, nobody is elected, and the call that runs the election or the session returns
-            /// [`StoreUnfit`](crate::StoreUnfit). An inconclusive check is repeated after a lease duration.
+            /// If the store fails, this candidate does not compete, and the call that runs its election or session
+            /// returns [`StoreUnfit`](crate::StoreUnfit). An inconclusive check is repeated after a lease duration.
             ///
             /// The crate `leaderelection-conformance` has such a check: `ProbeFirst`.
             pub fn store_check(mut self, check: impl $crate::store::StoreCheck) -> Self {

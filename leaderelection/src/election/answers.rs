@@ -40,14 +40,15 @@ impl Election {
         let found = found.map(|found| Versioned { record: Arc::new(found.record), version: found.version });
         let record = found.as_ref().map(|found| Arc::clone(&found.record));
         let (competes, has_tried) = (self.competes(), self.lease.unanswered().next().is_some());
-        // Before `read_answered`, in which the lease forgets the read before: `free_at` and `compare` use that read.
+        // This precedes `read_answered`, in which the lease forgets the previous read, which `free_at` and `compare`
+        // use.
         let blocked_until = self.free_at().unwrap_or_default();
-        let goes_on = competes && self.compare(now, found.as_ref(), jitter);
+        let is_same_term = competes && self.compare(now, found.as_ref(), jitter);
         let shown = self.lease.read_answered(now, Ok(found), age);
         self.resolve_doubts();
         match shown {
             Shown::OwnWrite => {
-                // The window of that write may be about to close.
+                // The window of this write may be about to close, so the renewal must not wait.
                 self.pacing.write_at_once(now);
                 self.pacing.made_progress();
             }
@@ -62,7 +63,7 @@ impl Election {
         self.follow_lease(now, || TermEndReason::of_loss(record.as_deref()));
         self.observe(now, shown, blocked_until, jitter);
         if competes && shown != Shown::OwnWrite {
-            if !goes_on {
+            if !is_same_term {
                 // The messages are about another term.
                 self.peer_feed = None;
             }

@@ -80,8 +80,7 @@ impl Election {
         Some(self.expires_at()?.max(preferred_until).max(self.reported_lease_until()))
     }
 
-    /// The end of the lease plus the random spread (rule 10), if the object does not change; `None` before the first
-    /// read.
+    /// The end of the lease plus the random spread (rule 10), unless the object changes; `None` before the first read.
     pub(super) fn expires_at(&self) -> Option<LocalInstant> {
         self.lease.watch().expires_at().map(|expires_at| expires_at + self.wait.spread)
     }

@@ -180,7 +180,7 @@ pub enum Purpose {
     Ask,
 }
 
-/// A term of this candidate that is valid.
+/// A valid term of this candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Term {
     /// The token, larger than that of every earlier term.

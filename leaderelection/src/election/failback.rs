@@ -50,8 +50,8 @@ impl Election {
     fn asks_at(&self) -> Option<LocalInstant> {
         let record = &self.lease.watch().found()?.record;
         let is_worse = record.leader_rank() > self.rules.rank && record.holder_identity != self.rules.identity;
-        let is_asked = record.prefers_other_than(&record.holder_identity).is_some();
-        let asks = self.competes() && !self.lease.has_job() && is_worse && !is_asked;
+        let prefers_another = record.prefers_other_than(&record.holder_identity).is_some();
+        let asks = self.competes() && !self.lease.has_job() && is_worse && !prefers_another;
         self.failback_delay.ends_at(self.rules.failback_times().after(record.failbacks)).filter(|_| asks)
     }
 
@@ -62,8 +62,8 @@ impl Election {
 
     /// Asks for the lease if that is due, and a read has just shown the leader. Returns `true` if the request was sent.
     pub(super) fn ask_for_lease(&mut self, now: LocalInstant) -> bool {
-        let has_tried = self.lease.unanswered().next().is_some();
-        if !std::mem::take(&mut self.may_ask) || has_tried || now < self.may_write_at(now) {
+        let has_unanswered_write = self.lease.unanswered().next().is_some();
+        if !std::mem::take(&mut self.may_ask) || has_unanswered_write || now < self.may_write_at(now) {
             return false;
         }
         let is_due = self.asks_at().is_some_and(|asks_at| now >= asks_at);

@@ -98,8 +98,8 @@ impl Election {
         Ok(())
     }
 
-    /// Handles the silence of the peer. If its messages have postponed the next read, that read becomes due now. Otherwise, the read keeps
-    /// its time, because an earlier one would not shorten the wait for the lease.
+    /// Handles the silence of the peer. If its messages have postponed the next read, that read becomes due now.
+    /// Otherwise, the read keeps its time, because an earlier read would not shorten the wait for the lease.
     fn on_silence(&mut self, now: LocalInstant) {
         if self.peer_feed.as_mut().is_some_and(|peer_feed| peer_feed.suppress_polls_until.take().is_some()) {
             self.pacing.poll_by(now);

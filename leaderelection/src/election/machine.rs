@@ -164,7 +164,7 @@ impl Election {
         [self.lease.deadline(), self.release_by, send].into_iter().flatten().min()
     }
 
-    /// The term that is valid at `now`, if any: a comparison with the deadline, never a flag (rule 4).
+    /// The term that is valid at `now`, if any. Every call compares the deadline with `now`; there is no flag (rule 4).
     #[must_use]
     pub fn leading(&self, now: LocalInstant) -> Option<Term> {
         self.lease.term(now).map(Term::from)

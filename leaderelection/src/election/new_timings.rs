@@ -10,7 +10,7 @@ use crate::clock::LocalInstant;
 use crate::term::TermEndReason;
 
 impl Election {
-    /// Takes new settings.
+    /// Applies new settings. Shorter durations may end the term at once.
     pub(super) fn reconfigure(&mut self, now: LocalInstant, rules: Arc<ElectionConfig>, jitter: Jitter) {
         let before = std::mem::replace(&mut self.rules, rules);
         if before.durations() == self.rules.durations() {

@@ -17,8 +17,8 @@ impl Election {
                     self.emit(Fact::Acquired { fencing_token: token });
                     (self.wait, self.peer_feed) = (Wait::default(), None);
                     self.restart_failback_delay();
-                    let is_asked = self.lease.own().is_some_and(|own| own.record.failbacks > 0);
-                    self.forgets_at = is_asked.then(|| now + self.rules.failback_times().forgets_after());
+                    let has_requests = self.lease.own().is_some_and(|own| own.record.failbacks > 0);
+                    self.forgets_at = has_requests.then(|| now + self.rules.failback_times().forgets_after());
                 }
                 lease::Effect::Start(term) => {
                     self.work_end = None;

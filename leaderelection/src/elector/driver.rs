@@ -82,7 +82,7 @@ impl Driver {
         }
     }
 
-    /// Competes, leads one term, and returns. Writes nothing for the first `stand_back`, so that other candidates go first.
+    /// Competes, leads one term, and returns. Nothing is written before `stand_back` is over: others go first.
     pub(super) async fn run_term(
         driver: &tokio::sync::Mutex<Self>,
         mut stop: Stop<'_>,
@@ -152,8 +152,8 @@ impl Driver {
         let Run { in_flight, term_runner, told_to_stop, .. } = run;
         tokio::select! {
             biased;
-            // A transfer takes precedence over a cancellation at the same time, so the lease goes to the named
-            // candidate.
+            // First, because a transfer must take precedence over a cancellation at the same time: it names the next
+            // leader.
             event = next_local_event(term_runner, &self.listeners.tuning) => event,
             () = stop.as_mut(), if !*told_to_stop => {
                 *told_to_stop = true;

@@ -11,7 +11,7 @@ use crate::clock::{Clock, LocalInstant};
 use crate::election::{EntropySource, Jitter, WriteMeta};
 use crate::util::random;
 
-/// The number of hexadecimal digits of an elector's prefix, with which all its write ids begin.
+/// The number of hexadecimal digits of the prefix with which all write ids of an elector begin.
 const PREFIX: usize = 16;
 
 /// The length of the longest id: the prefix, the number of the write and 16 random bytes, in hexadecimal, with hyphens between them.
@@ -62,8 +62,7 @@ impl Entropy {
         id
     }
 
-    /// Returns the number of the write with this id if this elector made it, however long ago. Later writes have larger
-    /// numbers.
+    /// Returns the number of the write with this id; `None` if another elector made the id. Later numbers are larger.
     pub(crate) fn number_of(&self, write_id: &str) -> Option<u64> {
         let (prefix, rest) = write_id.split_once('-')?;
         // `from_str_radix` also accepts capital letters and a sign, which no id of an elector has.

@@ -156,8 +156,8 @@ pub trait Elector: Compete {
     /// Competes and leads as [`campaign`](Self::campaign) does, and meanwhile runs a service that every candidate needs, leader or not,
     /// such as a server for probes and metrics.
     ///
-    /// The service starts at once, on a task of its own. Its token is cancelled when the campaign is over and the lock
-    /// is released. This function then waits for the service, without a limit.
+    /// The service starts at once, on a task of its own. The token that `service` gets is cancelled when the campaign
+    /// is over and the lock is released. This function then waits for the service, without a limit.
     ///
     /// ```
     /// # use std::time::Duration;

@@ -244,7 +244,7 @@ impl Led {
 }
 
 impl ObservedTerm {
-    /// Describes another session. A session has only one term.
+    /// Describes another session. The token is the default one, because a session has only one term.
     #[cfg(feature = "sessions")]
     pub(crate) fn of_session(holder: &str, address: Option<&str>) -> Self {
         Self { holder: holder.to_owned(), fencing_token: FencingToken::default(), address: address.map(str::to_owned) }

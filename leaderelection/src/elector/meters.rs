@@ -17,8 +17,8 @@ const TERMS: &str = "leader_election_terms_total";
 const OVERRUNS: &str = "leader_election_overruns_total";
 const DUPLICATE_IDENTITIES: &str = "leader_election_identity_clashes_total";
 
-/// One elector's metrics. It keeps handles only to those that every renewal needs, so that a renewal allocates nothing. The others
-/// change rarely, and their handles would cost memory for each of a session's thousands of locks.
+/// One elector's metrics. This keeps handles only to the metrics that every renewal needs, so that a renewal allocates
+/// nothing. The others change rarely, and their handles would cost memory for each of a session's thousands of locks.
 #[derive(Debug)]
 pub(crate) struct Meters {
     pub(crate) listeners: Arc<dyn Listeners>,

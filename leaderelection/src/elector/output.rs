@@ -64,7 +64,7 @@ impl<T: Send + 'static> Output<T> {
         match (progress, outcome) {
             // If the term is lost after its work has completed, the output still counts.
             (OutputState::Complete { output, in_time: true }, _) => Ok(output),
-            // A cancellation closes the window while the work may still run, but the lease is kept until the work ends.
+            // A cancellation closes the window, but the lease is kept until the work ends, so the output counts.
             (OutputState::Complete { output, .. }, RunOutcome::Led { reason: TermEndReason::Cancelled, .. }) => {
                 Ok(output)
             }

@@ -43,7 +43,7 @@ impl OpenTerm {
         let end = Arc::new(TermEnd {
             leadership,
             on_stop,
-            // Without work, every term counts as begun, so that `on_stop_leading` is called after each term.
+            // Without work, `begun` is set at once, so that `on_stop_leading` is called after each term.
             progress: Mutex::new(Progress {
                 status: Some(status),
                 begun: matches!(work, Prepared::Nothing),

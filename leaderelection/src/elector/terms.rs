@@ -213,7 +213,7 @@ async fn first_valid(terms: &mut UnboundedReceiver<TermGuard>) -> TermGuard {
             Some(Some(work)) => return work,
             // The window has closed before this poll, because the process was frozen. The candidacy continues.
             Some(None) => {}
-            // The candidacy has ended. The caller of this function gets its outcome from the run.
+            // The candidacy has ended, and the caller of this function gets the outcome from the run.
             None => std::future::pending().await,
         }
     }

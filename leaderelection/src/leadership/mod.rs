@@ -186,8 +186,8 @@ impl Leadership {
         self.term.window.take_command()
     }
 
-    /// Moves the end of the window. Returns `false` without moving it if the window is already closed, because other code may have seen
-    /// that.
+    /// Moves the end of the window, and returns `true`. Returns `false` if the window is already closed: others may
+    /// have seen it closed.
     pub(crate) fn extend(&self, term: Term) -> bool {
         self.term.window.extend(&term, &*self.term.clock)
     }

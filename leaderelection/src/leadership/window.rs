@@ -55,8 +55,8 @@ impl Window {
         self.session.as_ref().map_or_else(|| self.state.lock().sent_at, |session| session.sent_at())
     }
 
-    /// Moves the end of the window. Returns `false` without moving it if the window is already closed, because somebody may
-    /// have seen that.
+    /// Moves the end of the window, and returns `true`. Returns `false` if the window is already closed: others may
+    /// have seen it closed.
     pub(crate) fn extend(&self, term: &Term, clock: &dyn Clock) -> bool {
         let mut state = self.state.lock();
         let is_open = !self.remaining_in(&state, clock).is_zero();

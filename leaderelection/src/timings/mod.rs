@@ -130,7 +130,7 @@ impl Timings {
         self.request_timeout.saturating_mul(4)
     }
 
-    /// Checks the timings against the longest lease that the lock accepts. Returns the follower interval, checked; it
+    /// Checks the timings against the longest lease that the lock accepts. Returns the checked follower interval, which
     /// is the retry period if `follower` is `None`.
     pub(crate) fn check_for(&self, longest: Duration, follower: Option<Duration>) -> Result<Duration, ConfigError> {
         let lease_duration = self.lease_duration;

@@ -232,8 +232,8 @@ impl MeasuredStore<'_> {
     }
 }
 
-/// Returns how many requests in a row may remain unanswered, so that a read and a write of the duration `slow` still
-/// renew the lease before the renew deadline. All pauses have their full length.
+/// Returns how many requests in a row may remain unanswered. After them, a read and a write that each take `slow` must
+/// still renew the lease before the renew deadline. All pauses are assumed to have their full length.
 fn survives(timings: &Timings, slow: Duration) -> u32 {
     // The read after an unanswered write skips the first pause. The write after a successful read waits for one. So
     // each unanswered request costs one pause, and the first of them has the second length.

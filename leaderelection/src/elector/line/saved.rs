@@ -36,8 +36,8 @@ impl SavedReads {
         *self.state.lock() = LastRead::default();
     }
 
-    /// Takes a read that is now sent, and counts the reads that messages have saved since the one before. `usual_pause`
-    /// is a follower's mean pause between reads without messages, or `None` if the candidate does not follow.
+    /// Notes that a read is sent, and counts the reads that messages have saved since the last one. `usual_pause` is a
+    /// follower's mean pause between reads without messages, or `None` if the candidate does not follow.
     pub(super) fn on_read_sent(&self, now: LocalInstant, usual_pause: Option<Duration>) {
         let before = std::mem::replace(&mut *self.state.lock(), LastRead { sent_at: Some(now), got_message: false });
         let (Some(pause), Some(last), true) = (usual_pause, before.sent_at, before.got_message) else { return };
