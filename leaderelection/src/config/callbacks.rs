@@ -127,7 +127,7 @@ impl LeaderCallbacks {
         self
     }
 
-    /// Returns the function to call at the end of a term: `on_stop_leading`, and after a loss the exit.
+    /// Returns the function for the end of a term: it calls `on_stop_leading`, and may exit the process after a loss.
     pub(crate) fn at_the_end(&self) -> Option<Arc<OnStop>> {
         if !self.exits_on_loss {
             return self.on_stop_leading.clone();

@@ -40,8 +40,8 @@ impl Election {
         self.failback_delay.failed(now, self.rules.failback_times().after(requests), lease_duration);
     }
 
-    /// Restarts the fail-back delay, because a term of this candidate begins or ends, a request for the lease has failed, or a read came a
-    /// lease or more too late.
+    /// Restarts the fail-back delay, because a term of this candidate begins or ends, a request for the lease was
+    /// denied or has an unknown outcome, or a read was late by a lease.
     pub(super) fn restart_failback_delay(&mut self) {
         self.failback_delay = FailbackDelay::default();
     }

@@ -19,8 +19,8 @@ const MAX_WAITING: usize = 16;
 /// The most threads that the calls of many locks share.
 const MAX_THREADS: usize = 8;
 
-/// Calls the callback on a thread that may block. When the election's future completes, all waiting calls are still
-/// made. When that future is dropped, calls that have not begun are never made.
+/// Calls the callback on a separate thread, which the callback may block. When the election's future completes, all
+/// waiting calls are still made. When that future is dropped, calls that have not begun are never made.
 ///
 /// The thread does not belong to the runtime, because a runtime that is dropped waits for its own threads. A call that never returns would
 /// then keep the program from exiting.

@@ -64,7 +64,7 @@ pub enum TermEndReason {
         #[serde(rename = "next")]
         by: String,
     },
-    /// Another process released the lease.
+    /// Somebody else released the lease, e.g. an operator.
     Emptied,
     /// The object was deleted.
     Deleted,
@@ -76,9 +76,9 @@ pub enum TermEndReason {
     WorkFailed,
     /// The work of `run_while_leading` or `run_once` is complete.
     WorkFinished,
-    /// Another process saw that the leader released the lease, and does not know why.
+    /// Recorded by another process: the leader released the lease, for an unknown reason.
     Released,
-    /// Another process saw that the lease expired. The leader itself has reported no reason.
+    /// Recorded by another process: the lease expired, and the leader has reported no reason.
     Expired {
         /// The candidate that has taken over, if one has.
         #[serde(rename = "next", default, skip_serializing_if = "Option::is_none")]

@@ -36,7 +36,7 @@ pub struct StoreLimits {
     /// The shortest time between two writes to one object
     /// ([`min_write_interval`](crate::implement::ConditionalStore::min_write_interval)).
     pub write_interval: Option<Duration>,
-    /// A lease is a whole number of seconds, as in a Kubernetes Lease.
+    /// `true` if a lease has to be a whole number of seconds, as in a Kubernetes Lease.
     pub whole_seconds: bool,
 }
 
