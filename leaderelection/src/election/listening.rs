@@ -36,6 +36,7 @@ impl Election {
                 let counts = self
                     .lease_of_term(&holder, fencing_token)
                     .and_then(|(lease, patience)| self.on_reported_write(now, lease, patience, write_id, number));
+                // The first message about the newest reported write dates it (rule 15).
                 if self.last_message() == Some(&*id) {
                     self.lease.hint(now, id);
                 }

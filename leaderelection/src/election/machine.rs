@@ -219,6 +219,7 @@ impl Election {
         self.pacing.sent(now);
         // If no write is due and permitted, a read is sent instead.
         if !self.write(now, draw) && self.lease.begin_read().is_ok() {
+            // Rule 24: a read that is late by a whole lease shows that the process was frozen.
             if now >= due + self.rules.lease_duration {
                 self.restart_failback_delay();
             }
