@@ -84,7 +84,7 @@ impl InParts for LeaderElectionRecord {
     fn together(content: Content<'_, Self>, claims: Claims<'_, Self>) -> Self {
         let nobody = || Self::new("", RELEASED_LEASE);
         let mut record = claims.base.cloned().unwrap_or_else(nobody).with(content);
-        // A request is possible only if the parts show one write. Otherwise, the rank is removed, so that nobody requests the lease.
+        // The lease can be requested only if the parts show one write (M9). Without the rank, nobody tries.
         record.rank = record.rank.filter(|_| claims.is_one_write);
         // The election knows only one lock. The next write adds the parts again.
         record.parts = None;

@@ -123,7 +123,8 @@ impl View {
     ///
     /// # Errors
     ///
-    /// `expected` is not a version of this lock, or the write is a request to lead next and the parts do not all show the same write.
+    /// `expected` is not a version of this lock, or the parts do not show one write although this is a transfer
+    /// request.
     pub fn plan(&mut self, record: &LeaderElectionRecord, expected: Option<&Version>) -> Result<Plan, LockError> {
         let planned = self.quorum.plan(&Arc::new(record.clone()), expected, &self.avoided);
         let mut plan = planned.map_err(|problem| {
@@ -160,7 +161,7 @@ impl View {
     }
 
     /// Notes the parts that get requests in the background after a write was committed: those in `written`, and those
-    /// that are returned. The latter are read, because their versions are unknown and they have no other request there.
+    /// that are returned. The latter are read: their versions are unknown, and they have no request yet.
     pub fn leave(&mut self, plan: &Plan, written: &BTreeSet<usize>) -> Vec<usize> {
         self.busy.extend(written);
         let reads: Vec<usize> = self.quorum.unread(&plan.plan).filter(|part| !self.busy.contains(part)).collect();

@@ -22,8 +22,8 @@ pub struct View {
     /// The names of the parts.
     pub(super) names: Vec<String>,
     pub(super) quorum: Quorum<LeaderElectionRecord>,
-    /// The parts that a takeover skips: those that did not answer the last poll, and those with an object if enough others have none.
-    /// Empty before the first poll.
+    /// The parts that a takeover skips: those that did not answer the last poll, and if it showed no record, those with
+    /// an object. Empty before the first poll.
     pub(super) avoided: BTreeSet<usize>,
     /// How many more polls in a row may leave undecided whether the candidate still holds the lock.
     pub(super) patience: u8,
@@ -86,7 +86,7 @@ impl View {
         self.silent_reads.retain(|part| !awaited.contains(part));
     }
 
-    /// Returns `true` if the poll can end with these answers. Otherwise, further answers are needed or could change its meaning.
+    /// Returns `true` if the poll can end. Otherwise, further answers are needed, or could change what the poll shows.
     #[must_use]
     pub fn is_enough(&self, polled: &PollAnswers, are_more_awaited: bool) -> bool {
         polled.len() >= self.quorum.needed()

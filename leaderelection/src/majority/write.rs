@@ -86,8 +86,8 @@ impl Majority {
         Err(error)
     }
 
-    /// Cancels what earlier calls have left to the background, except what a renewal continues. Returns the writes for which a release has
-    /// to wait.
+    /// Cancels what earlier calls have left to the background, except what a renewal continues. For a release, returns
+    /// the writes that it has to wait for.
     fn begin(&self, plan: &Plan) -> Writes {
         if plan.is_renewal() {
             locked(&self.background).renew();
@@ -99,7 +99,7 @@ impl Majority {
     }
 
     /// Releases the parts that writes of the term have reached since its release was planned (M6). Nobody else releases
-    /// them: if another part is unavailable, the next holder would have to wait until the lease in them expires.
+    /// them. If they stayed held while another part is unavailable, the next holder would wait for their lease.
     async fn release_late(&self, plan: &mut Plan, planned: &mut BTreeSet<usize>) {
         let puts = self.view().late_puts(plan, planned);
         planned.extend(puts.iter().map(Put::part));

@@ -66,7 +66,7 @@ impl<'a> Attempt<'a> {
         Ok(true)
     }
 
-    /// Waits for the outcome of the candidacy; `None` if the driver sends none. If the caller cancels, so does this.
+    /// Waits for the outcome of the candidacy; `None` if the driver sends none. If the caller cancels, cancels it.
     fn poll_end(&mut self, context: &mut Context<'_>) -> Poll<Option<Box<RunOutcome>>> {
         let mut outcome = self.outcome.poll_unpin(context);
         if outcome.is_pending() && !self.is_cancel_sent && self.stop.as_mut().poll(context).is_ready() {

@@ -49,7 +49,7 @@ pub(super) fn refused(lock: &str, refusal: &Refusal) {
 /// The subject of a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum About {
-    /// Another session was read. This may fail permanently although the store can be used.
+    /// A read of another session. Such a read may fail for good although the store can be used.
     AnotherSession,
     AnythingElse,
 }

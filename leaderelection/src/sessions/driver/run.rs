@@ -60,7 +60,7 @@ pub(super) enum Event {
 }
 
 impl Event {
-    /// Returns `true` for an order of a term's own work, such as a transfer.
+    /// Returns `true` for a command that comes from a term's own work, such as a transfer.
     pub(super) fn is_command(&self) -> bool {
         matches!(self, Self::Input(Input::Command { .. }))
     }

@@ -98,8 +98,8 @@ impl Session {
         Ok(SessionElector { entry })
     }
 
-    /// Checks all locks, as an [`Elector::health_check`](crate::Elector::health_check) checks one. A lock fails the check if its term is
-    /// open although the last renewal of the session is older than the lease duration plus `tolerated_delay`. The time of
+    /// Makes the [health check](crate::Elector::health_check) of every lock. A lock fails the check if its term is open
+    /// although the last renewal of the session is older than the lease duration plus `tolerated_delay`. The time of
     /// the check grows with the number of electors.
     ///
     /// # Errors
