@@ -173,8 +173,7 @@ impl Majority {
         Box::pin(async move { (part, lock.get().await) })
     }
 
-    /// Waits in the background for the other answers to a poll, which show that their parts are not silent. The next
-    /// call ends this.
+    /// Until the next call, waits for the other answers to a poll. They show which parts are not silent.
     fn take_late_answers(&self, answers: FuturesUnordered<Answer<Option<VersionedRecord>>>) {
         if answers.is_empty() {
             return;

@@ -123,8 +123,7 @@ impl View {
     ///
     /// # Errors
     ///
-    /// `expected` is not a version of this lock, or the parts do not show one write although this is a transfer
-    /// request.
+    /// `expected` is not a version of this lock, or this is a transfer request and the parts do not show one write.
     pub fn plan(&mut self, record: &LeaderElectionRecord, expected: Option<&Version>) -> Result<Plan, LockError> {
         let planned = self.quorum.plan(&Arc::new(record.clone()), expected, &self.avoided);
         let mut plan = planned.map_err(|problem| {
