@@ -23,7 +23,12 @@ impl Released {
     pub fn add(&mut self, lock: u64) {
         self.count += 1;
         self.recent.push_front(lock);
-        self.recent.truncate(MOST);
+        // The hash that leaves was the oldest, which both counts begin with.
+        if self.recent.len() > MOST {
+            self.recent.pop_back();
+            self.reported = self.reported.saturating_sub(1);
+            self.reporting = self.reporting.saturating_sub(1);
+        }
     }
 
     /// Returns the hashes for the next renewal, newest first.
@@ -58,5 +63,20 @@ mod tests {
         assert_eq!((released.report().len(), released.count), (0, 2));
         (0..300).for_each(|lock| released.add(lock));
         assert_eq!(released.report().len(), MOST);
+    }
+
+    #[test]
+    fn a_full_log_forgets_no_release_that_was_reported_once() {
+        let mut released = Released::default();
+        (0..MOST as u64).for_each(|lock| released.add(lock));
+        released.report();
+        released.renewed();
+        // Fifty of those that were reported make room.
+        (1000..1050).for_each(|lock| released.add(lock));
+        released.report();
+        released.renewed();
+        assert_eq!(released.report().len(), 50, "those that two renewals have reported are forgotten, and no others");
+        released.renewed();
+        assert_eq!(released.report().len(), 0);
     }
 }

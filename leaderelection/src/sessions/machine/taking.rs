@@ -260,7 +260,7 @@ impl Member {
                     self.announce(id, Some(holder.as_str().into()));
                     // Plain electors do not know sessions, so neither kind overwrites the other's records. A plain leader writes a new
                     // version every few seconds, so this is reported only once.
-                    if !was_plain_lease {
+                    if !was_plain_lease || was_incompatible {
                         self.emit(Fact::Refused { lock: id, refusal: Refusal::PlainLease { holder } });
                     }
                 }
