@@ -189,7 +189,7 @@ fn a_plain_lease_is_told_after_a_record_of_another_service() {
     let plain = |name: &str| LeaderElectionRecord::new(name, Duration::from_secs(15));
     let json = plain("somebody").to_json();
     let of_another = std::str::from_utf8(&json).unwrap().replacen('{', "{\"purpose\":\"web\",", 1);
-    let incompatible = LeaderElectionRecord::from_json(of_another.as_bytes()).unwrap();
+    let incompatible = LeaderElectionRecord::from_json(of_another.as_bytes(), Duration::from_secs(60)).unwrap();
     fleet.locks.insert(LockId(0), VersionedRecord::new(incompatible, Version::new("1")));
     let mut rules = rules("a");
     rules.election.service = Some("mail".to_owned());
