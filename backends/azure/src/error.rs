@@ -63,9 +63,10 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (404, "ResourceNotFound") => (Fatal, "not found, or hidden from requests without credentials; give some"),
         (404, _) => NOT_FOUND_BY_ANOTHER,
 
-        (401 | 403, "AuthenticationFailed" | "InvalidAuthenticationInfo") => {
-            (Fatal, "refused because the key, SAS or token is wrong or has expired, or this machine's clock is wrong")
-        }
+        (401 | 403, "AuthenticationFailed" | "InvalidAuthenticationInfo") => (
+            Fatal,
+            "refused because the key, SAS or token is wrong or has expired, or this machine's clock is wrong; replace a key or SAS and restart this process, or set the clock",
+        ),
         (401 | 403, "KeyBasedAuthenticationNotPermitted") => {
             (Fatal, "the account permits no keys; use Entra ID or a user delegation SAS")
         }

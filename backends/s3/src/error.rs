@@ -55,9 +55,10 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
         (401 | 403, "InvalidAccessKeyId" | "SignatureDoesNotMatch") => {
             (Fatal, "refused because the credentials are wrong; check the access key, its secret and the region")
         }
-        (400 | 401 | 403, code) if is_about_token(code) => {
-            (Fatal, "refused because the credentials have expired; renew them")
-        }
+        (400 | 401 | 403, code) if is_about_token(code) => (
+            Fatal,
+            "refused because the credentials have expired; renew them, and restart this process if its variables have them",
+        ),
         (401 | 403, _) if operation == Session => (Fatal, "access denied; allow s3express:CreateSession on the bucket"),
         // Without s3:ListBucket, S3 answers 403 for a missing object too, so that a client cannot guess keys:
         // https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html

@@ -120,7 +120,7 @@ impl LockStatus {
         Some(match self {
             Self::Led | Self::Held | Self::HandingOver | Self::Unknown(Cause::NotYet) => return None,
             Self::Doubtful => {
-                "check whether that process still runs, or watch it with `leaderelect status --watch-for LEASE URL`"
+                "check whether that process still runs, and start it again if it is dead; if nobody can tell, use `leaderelect status --watch-for LEASE URL`"
             }
             Self::Expired => {
                 "start that process again if it is dead, or else read its log; no other candidate seems to run, but if one does, read its log, too"
@@ -136,7 +136,7 @@ impl LockStatus {
                 "restart this process with its own `--identity`; do not release the lease, because its holder is alive"
             }
             Self::Unknown(Cause::NotARecord) => {
-                "inspect it, and move it away or choose another name for the lock; no candidate writes over it"
+                "inspect it, and move it away or give all candidates another name for the lock; no candidate writes over it"
             }
             Self::Unknown(Cause::Refuses | Cause::NotNow) => {
                 "do what the error says; candidates try again by themselves"

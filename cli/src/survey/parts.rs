@@ -24,7 +24,8 @@ pub(crate) struct Part {
 }
 
 /// The next step if a part is away.
-pub(crate) const AWAY: &str = "bring this part back: without most of the parts, nobody can lead";
+pub(crate) const AWAY: &str =
+    "bring this part back, and do not change the URLs of the lock: without most of its parts, nobody can lead";
 
 impl Part {
     pub(crate) fn is_away(&self) -> bool {

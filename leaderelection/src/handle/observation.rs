@@ -62,8 +62,8 @@ pub struct LastError {
     /// The time since the error, by the monotonic clock of this process. It is comparable with the times of an
     /// [`ObservedLease`].
     pub age: Duration,
-    /// The time since the first of the errors in a row that have this kind and concern the same operation. Such requests have failed for at
-    /// least this long.
+    /// The time since the first of the errors of this kind in a row: no request has succeeded since then or, if these are errors of writes,
+    /// no write.
     pub failing_for: Duration,
     /// The kind of error, which says whether the failed request may have had an effect.
     pub kind: StoreErrorKind,
@@ -91,14 +91,11 @@ impl RecordedError {
 
     /// The same error, as one of several in a row if nothing seen since the error `before` says that such a request has succeeded.
     pub(crate) fn after(self, before: Option<&Self>, sighting: Option<&Sighting>) -> Self {
-        let success = sighting.map(|sighting| match self.error.operation {
-            Operation::Get => sighting.checked_at,
-            // A successful write shows a new version. Reads may succeed while writes fail.
-            _ => sighting.changed_at,
-        });
         let is_same = |before: &&Self| {
-            (before.error.operation, before.error.kind) == (self.error.operation, self.error.kind)
-                && success.is_none_or(|success| success <= before.recorded_at)
+            let of_writes = [before, &self].iter().all(|error| error.error.operation != Operation::Get);
+            // Reads may succeed while writes fail. A write that has succeeded shows a new version.
+            let success = sighting.map(|seen| if of_writes { seen.changed_at } else { seen.checked_at });
+            before.error.kind == self.error.kind && success.is_none_or(|success| success <= before.recorded_at)
         };
         let first_at = before.filter(is_same).map_or(self.first_at, |before| before.first_at);
         Self { first_at, ..self }
@@ -234,7 +231,8 @@ mod tests {
             (Operation::Get, StoreErrorKind::Rejected, Some(seen("1", 5, 9)), 15),
             (Operation::Get, StoreErrorKind::Rejected, Some(seen("1", 5, 11)), 5),
             (Operation::Get, StoreErrorKind::Ambiguous, None, 5),
-            (Operation::Update, StoreErrorKind::Rejected, None, 5),
+            (Operation::Update, StoreErrorKind::Rejected, None, 15),
+            (Operation::Update, StoreErrorKind::Rejected, Some(seen("1", 5, 11)), 5),
         ] {
             let next = error(20, operation, kind).after(Some(&first), sighting.as_ref());
             assert_eq!(next.at(at(25)).failing_for, Duration::from_secs(failing_for), "{operation:?} {kind:?}");

@@ -202,7 +202,10 @@ fn a_plain_lease_is_told_after_a_record_of_another_service() {
         _ => None,
     });
     let told: Vec<_> = told.collect();
-    assert!(matches!(told[..], [Refusal::IncompatibleRecord(_), Refusal::PlainLease { holder }] if holder == "else"), "{told:?}");
+    assert!(
+        matches!(told[..], [Refusal::IncompatibleRecord(_), Refusal::PlainLease { holder }] if holder == "else"),
+        "{told:?}"
+    );
 }
 
 #[test]

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use leaderelection::StoreErrorKind;
 use leaderelection::causes::with_causes;
 use leaderelection::clock::LocalInstant;
+use leaderelection::{StoreError, StoreErrorKind};
 
 use crate::cause::Cause;
 use crate::lock::observed::{Moment, Observer, Request};
@@ -19,7 +19,15 @@ const MOST: usize = 300;
 
 /// The last requests to a lock.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Latencies(Arc<Mutex<VecDeque<Sample>>>, Arc<Mutex<Option<String>>>);
+pub(super) struct Latencies(Arc<Mutex<VecDeque<Sample>>>, Arc<Mutex<Option<Failure>>>);
+
+/// The error of the last request.
+#[derive(Clone, Debug)]
+pub(super) struct Failure {
+    pub(super) text: String,
+    /// The time at which the first of the requests failed that have failed in a row.
+    pub(super) since: LocalInstant,
+}
 
 /// One request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +48,7 @@ impl Latencies {
     }
 
     /// The error of the last request, if it failed.
-    pub(super) fn failure(&self) -> Option<String> {
+    pub(super) fn failure(&self) -> Option<Failure> {
         self.1.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -66,8 +74,10 @@ impl Observer for Timed {
         let is_measured = request.key == self.key && (is_write || request.kind == "get");
         if is_measured && let Moment::Answered(answer) = moment {
             let failure = answer.err().filter(|error| error.kind() != StoreErrorKind::Conflict);
-            let failure = failure.map(|error| format!("{}: {}", Cause::of(error.kind()), with_causes(error)));
-            *self.latencies.1.lock().unwrap_or_else(PoisonError::into_inner) = failure;
+            let mut last = self.latencies.1.lock().unwrap_or_else(PoisonError::into_inner);
+            let since = last.as_ref().map_or(request.sent_at, |last| last.since);
+            let text = |error| format!("{}: {}", Cause::of(StoreError::kind(error)), with_causes(error));
+            *last = failure.map(|error| Failure { text: text(error), since });
         }
         if is_measured && !matches!(moment, Moment::Sent) {
             self.latencies.add(Sample { sent_at: request.sent_at, took: request.took(), is_write, succeeded });

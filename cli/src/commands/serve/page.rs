@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse as _, Response};
 use chrono::{DateTime, Utc};
 use leaderelection::clock::{Clock as _, SystemClock};
-use leaderelection::handle::{LastError, Transition};
+use leaderelection::handle::{Change, LastError, Transition};
 use leaderelection::{TermEndReason, Timings};
 use leaderelection_peers::PeerStatus;
 
@@ -41,7 +41,7 @@ struct StatusPage<'a> {
     draining: bool,
     next_step: Option<String>,
     /// The parts of the lock whose last request failed, if there are several parts, and the errors.
-    away: Vec<(&'a str, String)>,
+    away: Vec<(&'a str, String, Duration)>,
     /// The share of the time left, of 1000.
     left: Option<u128>,
     timings: Timings,
@@ -82,6 +82,14 @@ pub(super) fn render(facts: &Facts) -> Response {
         let is_own = terms.last().is_some_and(|term| term.holder == identity);
         terms::end(&mut terms, before(now, overdue(&snapshot, is_own, &facts.timings, now)), reason);
     }
+    let others = terms.iter().map(|term| term.holder.clone()).filter(|who| who != identity).collect();
+    if status == LockStatus::Doubtful {
+        // One read shows a holder, and not that it leads.
+        terms.pop();
+        transitions.retain(|transition| !names(transition, &snapshot.holder));
+    } else if let Some(last) = terms.last_mut().filter(|last| last.ended.is_none() && last.holder == snapshot.name) {
+        last.fencing_token = snapshot.fencing_token;
+    }
     let began = terms.first().and_then(|term| term.since).unwrap_or(now);
     transitions.reverse();
     let timeline = Timeline::of(&terms, began, now);
@@ -95,7 +103,7 @@ pub(super) fn render(facts: &Facts) -> Response {
         away: facts.latencies.iter().filter(|_| facts.latencies.len() > 1).filter_map(failure).collect(),
         left: share_left(&snapshot, &facts.timings),
         timings: facts.timings,
-        others: terms.iter().map(|term| term.holder.clone()).filter(|who| who != identity).collect(),
+        others,
         terms: terms.into_iter().zip(timeline.bars.clone()).rev().collect(),
         timeline,
         charts: facts.latencies.iter().map(|(url, latencies)| (url.as_str(), chart(latencies))).collect(),
@@ -128,8 +136,9 @@ fn lasted_so(snapshot: &Snapshot, status: LockStatus, now: DateTime<Utc>) -> Opt
     }
 }
 
-fn failure((url, latencies): &(String, Latencies)) -> Option<(&str, String)> {
-    latencies.failure().map(|failure| (url.as_str(), failure))
+fn failure((url, latencies): &(String, Latencies)) -> Option<(&str, String, Duration)> {
+    let failure = latencies.failure()?;
+    Some((url.as_str(), failure.text, SystemClock.now().saturating_since(failure.since)))
 }
 
 fn chart(latencies: &Latencies) -> Option<Chart> {
@@ -161,7 +170,6 @@ fn end_of_term(status: LockStatus, is_lapsed: bool) -> Option<TermEndReason> {
         LockStatus::Unknown(Cause::NotARecord) => TermEndReason::Unreadable,
         LockStatus::Unknown(cause) => TermEndReason::Other { name: format!("not known: {cause}"), next: None },
         LockStatus::Free => TermEndReason::Released,
-        LockStatus::Doubtful => TermEndReason::Other { name: "not known: not renewed".to_owned(), next: None },
         _ if is_lapsed => TermEndReason::RenewDeadline,
         LockStatus::Expired => TermEndReason::Expired { by: None },
         _ => return None,
@@ -183,6 +191,11 @@ fn span(duration: &Duration) -> String {
 
 fn millis(duration: &Duration) -> String {
     format!("{:.1} ms", duration.as_secs_f64() * 1e3)
+}
+
+/// Returns `true` for the news that this holder leads.
+fn names(transition: &Transition, holder: &str) -> bool {
+    matches!(&transition.change, Change::LeaderChanged { to: Some(leader), .. } if leader == holder)
 }
 
 fn is_unknown(view: &View) -> bool {

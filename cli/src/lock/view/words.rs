@@ -12,6 +12,10 @@ use crate::cause::Cause;
 use crate::exit::Failure;
 use crate::lock::status::{Age, LockStatus};
 use crate::lock::text::{ago, shell_word};
+use crate::output::escape::cut;
+
+/// The longest name in a next step.
+const LONGEST_NAME: usize = 48;
 
 /// The result of a command that succeeded.
 const SUCCESS: &str = "exit code 0";
@@ -21,7 +25,7 @@ impl View {
     pub(crate) fn sentence(&self, name: impl Fn(&str) -> String, lasted: Option<&str>) -> String {
         let holder = name(self.holder.as_deref().unwrap_or_default());
         let what = self.what();
-        let holds = if self.session.is_some() { "leads in its session" } else { "holds the lease" };
+        let holds = if self.session.is_some() { "leads" } else { "holds the lease" };
         let next = self.preferred_holder.as_deref().map(&name);
         let lasting = lasted.map(|span| format!(", for {span}")).unwrap_or_default();
         let past = lasted.map(|span| format!(" {span} ago")).unwrap_or_default();
@@ -74,13 +78,18 @@ impl View {
     pub(crate) fn next_step(&self) -> Option<String> {
         let step = match (self.status, &self.preferred_holder) {
             (LockStatus::Free, Some(_)) => {
-                "start that candidate, or read its log; once it has not come for a whole lease, any candidate may lead"
+                "start NEXT or any other candidate, or read their logs; another one waits for a whole lease before it leads"
             }
             (status, _) => status.next_step()?,
         };
         // The lease is one word of the command.
         let lease = humantime::format_duration(self.lease().unwrap_or(Duration::from_secs(60))).to_string();
-        Some(step.replace("LEASE", &lease.replace(' ', "")).replace("URL`", &format!("{}`", shell_word(&self.lock))))
+        let next = cut(self.preferred_holder.as_deref().unwrap_or_default(), LONGEST_NAME);
+        Some(
+            step.replace("LEASE", &lease.replace(' ', ""))
+                .replace("URL`", &format!("{}`", shell_word(&self.lock)))
+                .replace("NEXT", &next),
+        )
     }
 
     /// A text about this lock, with the next step if the lock is in trouble.

@@ -169,7 +169,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("dead, without ages", "run", "is held by node-1"),
     ("no directory", "status watch", "not found; check the URL, or start a candidate"),
     ("no directory", "list", ": directory "),
-    ("session", "dashboard status watch", "node-1 leads in its session"),
+    ("session", "dashboard status watch", "node-1 leads"),
     ("session", "dashboard", ", for "),
     ("session", "status", "fencing token 7"),
     ("session", "watch", "(fencing token 7, session s1, lease 1h)"),
@@ -190,9 +190,9 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("a part is away", "status watch", "node-1 holds the lease"),
     ("a part is away", "status", "c/worker: the leader is unknown: the store rejects requests: "),
     ("a part is away", "json", r#""state":"held","standing":"held""#),
-    ("slots", "dashboard status", "node-1 leads in its session"),
-    ("slots", "status", "status slot 0: node-1 leads in its session"),
-    ("slots", "watch", "this is the URL of slots: slot 0: node-1 leads in its session; watch file://"),
+    ("slots", "dashboard status", "node-1 leads"),
+    ("slots", "status", "status slot 0: node-1 leads"),
+    ("slots", "watch", "this is the URL of slots: slot 0: node-1 leads; watch file://"),
 ];
 
 const DO: &str = "do what the error says; candidates try again by themselves";
@@ -200,9 +200,9 @@ const START: &str =
     "if somebody should lead now, start a process that competes for this lock, or read the logs of those that run";
 const RESTART: &str = "start that process again if it is dead, or else read its log; no other candidate seems to run, but if \
      one does, read its log, too";
-const NEXT: &str =
-    "start that candidate, or read its log; once it has not come for a whole lease, any candidate may lead";
-const WATCH: &str = "check whether that process still runs, or watch it with `leaderelect status --watch-for 1m ";
+const NEXT: &str = " or any other candidate, or read their logs; another one waits for a whole lease before it leads";
+const WATCH: &str = "check whether that process still runs, and start it again if it is dead; if nobody can tell, use `leaderelect \
+     status --watch-for 1m ";
 
 /// The next steps of those who are called: the cause, the views that tell the step, and the step.
 const STEPS: &[(&str, &str, &str)] = &[
@@ -219,7 +219,7 @@ const STEPS: &[(&str, &str, &str)] = &[
     (
         "foreign object",
         "page dashboard status watch list",
-        "inspect it, and move it away or choose another name for the lock",
+        "inspect it, and move it away or give all candidates another name for the lock",
     ),
     ("free", "dashboard status", START),
     ("released", "dashboard status", START),
@@ -235,7 +235,7 @@ const STEPS: &[(&str, &str, &str)] = &[
     ("dead for half an hour", "dashboard status watch list", RESTART),
     ("dead for half an hour", "page", WATCH),
     ("dead, without ages", "dashboard status watch list", WATCH),
-    ("a part is away", "page dashboard status", "bring this part back: without most of the parts, nobody can lead"),
+    ("a part is away", "page dashboard status", "bring this part back, and do not change the URLs of the lock"),
 ];
 
 fn of(table: &'static [(&str, &str, &str)], cause: &str, view: &str) -> impl Iterator<Item = &'static str> {
