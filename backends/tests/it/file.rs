@@ -83,7 +83,7 @@ async fn somebody_elses_file_at_the_key_is_never_touched() {
     assert_eq!(below.kind(), StoreErrorKind::Fatal);
     let inside = FileStore::new(&photo).get("key").await.unwrap_err();
     assert_eq!(inside.kind(), StoreErrorKind::Fatal);
-    assert!(inside.to_string().contains("not a directory"), "{inside}");
+    assert!(inside.to_string().contains("a directory of the path is a file"), "{inside}");
 
     assert_eq!(ListedObject::keys(store.list("").await.unwrap()), Vec::<String>::new());
     assert_eq!(fs::read(&photo).unwrap(), b"a photo");
