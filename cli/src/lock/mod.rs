@@ -268,9 +268,9 @@ impl<T: Clone + Send + Sync + 'static> TypedValueParser for QuietParser<T> {
         let text = StringValueParser::new().parse_ref(command, arg, value)?;
         (self.0)(&text).map_err(|error| {
             let name = arg.map(ToString::to_string).unwrap_or_default();
-            // The first word of a command without the `--` is taken for the lock.
+            // The first word of a command without the `--` is taken for the lock. It is no URL.
             let is_word = arg.is_some_and(Arg::is_positional) && command.get_positionals().any(Arg::is_last_set);
-            let tip = if is_word { "\n\n  tip: the command comes after '--'" } else { "" };
+            let tip = if is_word && !text.contains("://") { "\n\n  tip: the command comes after '--'" } else { "" };
             let message = format!("invalid value for '{name}': {error}{tip}\n");
             clap::Error::raw(ErrorKind::ValueValidation, message).with_cmd(command)
         })

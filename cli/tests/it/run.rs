@@ -176,6 +176,9 @@ fn wrong_usage_has_a_code_of_its_own_and_is_shown_what_is_right() {
     // Of an option, the way to give it to the command is told already.
     let ended = run_with(&["--frobnicate"]);
     assert_eq!(ended.stderr.matches("tip: ").count(), 1, "{ended:?}");
+    // A URL is no command.
+    let ended = end(&["run", &place.prefix()]);
+    assert!(ended.code == Some(64) && !ended.stderr.contains("tip: "), "{ended:?}");
 }
 
 #[test]
