@@ -129,7 +129,7 @@ impl LockStatus {
                 "if somebody should lead now, start a process that competes for this lock, or read the logs of those that run"
             }
             Self::Failed => {
-                "read the log there; the next candidate runs it again; `leaderelect history URL` shows all runs"
+                "read the log there, mend the cause, and start a candidate, which runs it again, unless one waits already; `leaderelect history URL` shows all runs"
             }
             Self::Absent => "check the URL, or find out who deleted it; the next candidate creates it",
             Self::DuplicateIdentity => {

@@ -62,8 +62,8 @@ pub struct LastError {
     /// The time since the error, by the monotonic clock of this process. It is comparable with the times of an
     /// [`ObservedLease`].
     pub age: Duration,
-    /// The time since the first of the errors of this kind in a row: no request has succeeded since then or, if these are errors of writes,
-    /// no write.
+    /// The time since the first of the errors in a row: no request has succeeded since then or, if these are errors of writes, no write. An
+    /// object that is not a record begins a new row.
     pub failing_for: Duration,
     /// The kind of error, which says whether the failed request may have had an effect.
     pub kind: StoreErrorKind,
@@ -95,7 +95,8 @@ impl RecordedError {
             let of_writes = [before, &self].iter().all(|error| error.error.operation != Operation::Get);
             // Reads may succeed while writes fail. A write that has succeeded shows a new version.
             let success = sighting.map(|seen| if of_writes { seen.changed_at } else { seen.checked_at });
-            before.error.kind == self.error.kind && success.is_none_or(|success| success <= before.recorded_at)
+            let is_unreadable = |error: &Self| error.error.kind == StoreErrorKind::Unreadable;
+            is_unreadable(before) == is_unreadable(&self) && success.is_none_or(|success| success <= before.recorded_at)
         };
         let first_at = before.filter(is_same).map_or(self.first_at, |before| before.first_at);
         Self { first_at, ..self }
@@ -230,7 +231,8 @@ mod tests {
             (Operation::Get, StoreErrorKind::Rejected, None, 15),
             (Operation::Get, StoreErrorKind::Rejected, Some(seen("1", 5, 9)), 15),
             (Operation::Get, StoreErrorKind::Rejected, Some(seen("1", 5, 11)), 5),
-            (Operation::Get, StoreErrorKind::Ambiguous, None, 5),
+            (Operation::Get, StoreErrorKind::Ambiguous, None, 15),
+            (Operation::Get, StoreErrorKind::Unreadable, None, 5),
             (Operation::Update, StoreErrorKind::Rejected, None, 15),
             (Operation::Update, StoreErrorKind::Rejected, Some(seen("1", 5, 11)), 5),
         ] {

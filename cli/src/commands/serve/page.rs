@@ -39,6 +39,7 @@ struct StatusPage<'a> {
     /// What this candidate does.
     role: Cow<'static, str>,
     draining: bool,
+    tone: &'static str,
     next_step: Option<String>,
     /// The parts of the lock whose last request failed, if there are several parts, and the errors.
     away: Vec<(&'a str, String, Duration)>,
@@ -76,7 +77,8 @@ pub(super) fn render(facts: &Facts) -> Response {
         ..View::default()
     };
     let draining = facts.draining.is_cancelled();
-    let role = Role { snapshot: &snapshot, view: &view, draining, own_end: own_end.as_ref() };
+    let lease = facts.timings.lease_duration();
+    let role = Role { snapshot: &snapshot, view: &view, lease, draining, own_end: own_end.as_ref() };
     let (is_lapsed, next_step, role) = (role.is_lapsed(), role.next_step(), role.sentence());
     if let Some(reason) = end_of_term(status, is_lapsed) {
         let is_own = terms.last().is_some_and(|term| term.holder == identity);
@@ -99,6 +101,8 @@ pub(super) fn render(facts: &Facts) -> Response {
         view,
         role,
         draining,
+        // A free lock is in no trouble, but a candidate that cannot take it is.
+        tone: if status == LockStatus::Free && snapshot.trouble.is_some() { "bad" } else { status.tone() },
         next_step,
         away: facts.latencies.iter().filter(|_| facts.latencies.len() > 1).filter_map(failure).collect(),
         left: share_left(&snapshot, &facts.timings),

@@ -1,6 +1,7 @@
 //! What this candidate does about its lock, in a sentence, and the next step of somebody who was called.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use leaderelection::TermEndReason;
 
@@ -15,6 +16,8 @@ use crate::pages::words;
 pub(super) struct Role<'a> {
     pub(super) snapshot: &'a Snapshot,
     pub(super) view: &'a View,
+    /// The lease duration of this candidate.
+    pub(super) lease: Duration,
     pub(super) draining: bool,
     /// The end of the last term that this process saw, if that was its own.
     pub(super) own_end: Option<&'a TermEndReason>,
@@ -47,7 +50,11 @@ impl Role<'_> {
             LockStatus::Free | LockStatus::Expired | LockStatus::Doubtful => match self.view.status {
                 _ if self.draining => "This candidate is stopping.",
                 _ if cannot_write => "This candidate cannot take it.",
-                LockStatus::Free if self.view.preferred_holder.is_some() => "This candidate waits.",
+                LockStatus::Free if self.view.preferred_holder.is_some() => {
+                    // It lets the other one go first for a lease of its own (rule 14).
+                    let left = words(&self.lease.saturating_sub(self.snapshot.unchanged_for.unwrap_or_default()));
+                    return format!("This candidate takes over in {left}, unless that one leads first.").into();
+                }
                 LockStatus::Free => "This candidate competes.",
                 LockStatus::Doubtful => {
                     let left = words(&self.snapshot.left.unwrap_or_default());
@@ -73,7 +80,10 @@ impl Role<'_> {
             (None, LockStatus::Held) if self.is_lapsed() && self.own_end.is_none() => Some(
                 "wait for one lease; if another process has this identity, restart this one with its own `--identity`",
             ),
-            (None, LockStatus::Free) if self.view.preferred_holder.is_some() => None,
+            (None, LockStatus::Free) if self.view.preferred_holder.is_some() => {
+                Some("wait, or start that candidate; if it runs, read its log")
+            }
+            (None, LockStatus::Doubtful) => Some("wait; then find out why that process stopped"),
             (None, LockStatus::Free | LockStatus::Expired) => Some("if this lasts, read the log of this candidate"),
             _ => None,
         }

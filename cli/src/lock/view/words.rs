@@ -78,7 +78,7 @@ impl View {
     pub(crate) fn next_step(&self) -> Option<String> {
         let step = match (self.status, &self.preferred_holder) {
             (LockStatus::Free, Some(_)) => {
-                "start NEXT or any other candidate, or read their logs; another one waits for a whole lease before it leads"
+                "start NEXT or any other candidate, which leads a whole lease later; one that waits already does so by itself"
             }
             (status, _) => status.next_step()?,
         };

@@ -148,7 +148,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("free, no permission", "leader", r#""state":"free","standing":"free""#),
     ("free, no permission", "readyz", "ok"),
     ("for a candidate that is away", "page", "nobody leads: the lease is free, for "),
-    ("for a candidate that is away", "page", "; ghost is to lead next. This candidate waits."),
+    ("for a candidate that is away", "page", "; ghost is to lead next. This candidate takes over in "),
     ("for a candidate that is away", "leader", r#""state":"free","standing":"free""#),
     ("for a candidate that is away", "readyz", "ok"),
     ("for a candidate that is away", "dashboard", "; ghost is to lead next"),
@@ -200,7 +200,7 @@ const START: &str =
     "if somebody should lead now, start a process that competes for this lock, or read the logs of those that run";
 const RESTART: &str = "start that process again if it is dead, or else read its log; no other candidate seems to run, but if \
      one does, read its log, too";
-const NEXT: &str = " or any other candidate, or read their logs; another one waits for a whole lease before it leads";
+const NEXT: &str = " or any other candidate, which leads a whole lease later; one that waits already does so by itself";
 const WATCH: &str = "check whether that process still runs, and start it again if it is dead; if nobody can tell, use `leaderelect \
      status --watch-for 1m ";
 
@@ -224,16 +224,21 @@ const STEPS: &[(&str, &str, &str)] = &[
     ("free", "dashboard status", START),
     ("released", "dashboard status", START),
     ("next leader", "dashboard status", NEXT),
-    ("for a candidate that is away", "page dashboard status", NEXT),
+    ("for a candidate that is away", "dashboard status", NEXT),
+    ("for a candidate that is away", "page", "wait, or start that candidate; if it runs, read its log"),
     ("dead, no permission", "page", DO),
     ("free, no permission", "page", DO),
     ("session ended", "dashboard status", START),
-    ("job failed", "dashboard status list", "read the log there; the next candidate runs it again"),
+    (
+        "job failed",
+        "dashboard status list",
+        "read the log there, mend the cause, and start a candidate, which runs it again, unless one waits already",
+    ),
     ("disk full", "page", DO),
     ("disk full", "dashboard status watch list", RESTART),
     ("expired", "dashboard status watch list", RESTART),
     ("dead for half an hour", "dashboard status watch list", RESTART),
-    ("dead for half an hour", "page", WATCH),
+    ("dead for half an hour", "page", "wait; then find out why that process stopped"),
     ("dead, without ages", "dashboard status watch list", WATCH),
     ("a part is away", "page dashboard status", "bring this part back, and do not change the URLs of the lock"),
 ];
