@@ -10,11 +10,11 @@
 //!   a poll:       the parts -> ObservedParts -> polled() -> Versioned, for the lease
 //! ```
 //!
-//! - A *copy* is the record in one part. It is our *own* only if this process wrote it, not an earlier one of ours.
-//! - The quorum derives the record of the whole from some of the parts. These parts *count*. A *takeover*, which is the first write of a
-//!   term, replaces only parts that count.
-//! - A part is *behind* a term if its token is at most the term's. The leader of that term may write over it. Two candidates may write the
-//!   same token into different parts, but only one of them gets q parts.
+//! - A *copy* is the record in one part. It is our *own* if this very process wrote it, not an earlier one with our identity.
+//! - The quorum derives the record of the whole from some of the parts. These parts *count*. The first write of a term replaces only parts
+//!   that count. Here, it is called a *takeover* even if the lease was free.
+//! - A part is *behind* a term if its token is smaller or equal: two candidates may write the same token into different parts, but only one
+//!   of them gets q parts. The leader of the term may write over such a part.
 //!
 //! After a poll, the lease compares the version and the write with those shown before. Two records show the *same write* if their id,
 //! holder, token and lease duration are equal.
@@ -44,8 +44,8 @@
 //! - Use one [`Quorum`] for one lease, and give the lease the answer to its write before the next poll.
 //! - Send each put once, and hand in its answer for its own plan and part. To repeat a failed put, call [`Plan::send_again`] before
 //!   [`Plan::answered`] takes the failure, which may end the plan.
-//! - An answer is *late* if it comes after the write was committed in q other parts: the answer to a put that was still open or unsent, or
-//!   to a read of [`Quorum::unread`]. Hand it in with [`Quorum::observe_part`], together with the record of the write.
+//! - An answer is *late* if it comes after its write was committed in q other parts. It answers a put that was open or unsent at that
+//!   moment, or a read of [`Quorum::unread`]. Hand it in with [`Quorum::observe_part`], together with the record of the write.
 
 mod background;
 mod plan;
@@ -108,7 +108,7 @@ impl<'a, R: Record> ObservedParts<'a, R> {
     }
 }
 
-/// Fewer than q parts have answered, so the poll shows nothing.
+/// Fewer than q parts have answered. Nothing is shown: the others may have another holder, or complete q parts with one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFew;
 
@@ -125,19 +125,19 @@ pub enum Verdict {
     /// A write of our own fits only until the first poll that is not `Same`: then the lease stops waiting for its
     /// outcome. A write that is being rolled back never fits (M7).
     Committed,
-    /// M7, M10: **q parts are as before, except for our own writes and for requests to lead next** (rule 14). Shows the same write as
-    /// before, so the wait continues.
+    /// M7, M10: **q parts show our own writes, or counted before and are unchanged except for requests to lead next** (rule 14). Shows the
+    /// same write as before, so the wait continues.
     ///
-    /// If we may be leading with only some parts, parts behind our term fit as well, but of these, only the free ones count. Parts behind
-    /// our term do not endanger it: a later term writes a higher token into each of its parts, and the token of a part never falls. So a
-    /// later term has at most the n - q parts that do not fit, which are fewer than q.
+    /// If q < n and we may be leading, parts behind our term fit as well, except another's release with our token that is no rollback. Of
+    /// these parts, only the free ones count. They do not endanger our term: a later term writes a higher token into each of its parts,
+    /// and the token of a part never falls. So a later term has at most the n - q parts that do not fit: fewer than q.
     Continues,
     /// M6: **q parts are released by another holder, or still held by it as before.** Fewer than q are released. Shows the same write as
     /// before, so the wait continues: the holder's lease counts from its last renewal.
     HandingOver,
     /// M4: **q parts have no holder.** Shows a record without a holder, or none if none of these parts has an object. No wait begins.
     ///
-    /// Parts with our own copies fit, too, unless we may be leading with only some parts. A part with a token far above
+    /// Parts with our own copies fit, too, unless q < n and we may be leading. A part with a token far above
     /// those of q others does not fit. The q-th smallest token of the parts that fit is shown, and parts with a larger
     /// one do not count (M5). But if q of these parts have no object, the highest token is shown, and all count.
     Free,
@@ -153,6 +153,7 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Quorum<R: InParts> {
     me: R::Identity,
+    /// The names of all parts and the number that a leader needs: every copy has them (M8).
     names: R::Parts,
     size: usize,
     needed: usize,
@@ -166,8 +167,8 @@ pub struct Quorum<R: InParts> {
 struct ObservedWhole<R: InParts> {
     found: Versioned<R>,
     known: KnownParts<R>,
-    /// `true` if every part that counts shows this same write. A request to lead next needs this (M9): it keeps the id
-    /// of the write, by which the holder recognizes its copies.
+    /// `true` if every part that counts shows this same write. A request to lead next needs this (M9), because it
+    /// keeps the write's id: by this id, the holder takes the copies of the request for its own.
     is_one_write: bool,
 }
 
@@ -182,7 +183,7 @@ struct KnownPart<R: InParts> {
     /// `true` if the part counts, so a takeover may replace it.
     counts: bool,
     /// The copy, if needed later. In a part that does not count, a leader compares the copy's token with its own (M10).
-    /// In a part without a holder, the copy may be an attempt of our release; the next attempt skips the part (M6).
+    /// In a part without a holder, the copy may be our own release. If that release is tried again, it skips the part (M6).
     kept_copy: Option<Arc<R>>,
 }
 
@@ -235,8 +236,8 @@ impl<R: InParts> Quorum<R> {
         self.shown.as_ref().is_some_and(|shown| !shown.knows(part, observed))
     }
 
-    /// M4: `Free` and `Blocked` show the copy with the largest key. Copies without a holder have the smallest keys,
-    /// then come those that our identity holds, then those that others hold. Among equals, the token decides.
+    /// M4: the key by which copies are compared: `Free` and `Blocked` show the one with the largest. Copies without a
+    /// holder have the smallest keys, then come those of our identity, then those of others. Among equals, the token decides.
     pub fn precedence(&self, copy: &R) -> (bool, bool, u64) {
         let is_held = copy.holder().is_some();
         (is_held && copy.holder() != Some(&self.me), is_held, copy.token())
@@ -253,7 +254,6 @@ impl<R: InParts> Quorum<R> {
         &mut self,
         observed: &ObservedParts<'_, R>,
     ) -> Result<(Option<Versioned<R>>, Option<Duration>), TooFew> {
-        // The parts that have not answered may have another holder, or complete the q parts that have one write.
         if observed.0.len() < self.needed {
             return Err(TooFew);
         }
@@ -270,10 +270,10 @@ impl<R: InParts> Quorum<R> {
             Verdict::Free | Verdict::Blocked => self.quorum_token(observed, counted.iter().copied()).or_else(highest),
             _ => observed.all_copies().map(Record::token).max(),
         };
-        // The order matters. M12: `marks` removes each part with a mark that q parts lack, if q parts still count after
-        // that. So the parts above the token are removed before. The version comes last: it says which parts count.
+        // The order matters. First, the parts above the token no longer count. Then M12: parts with a mark that q parts
+        // lack no longer count either, but only if q parts are left. Last, the version says which parts count.
         counted.retain(|part| observed.copy(*part).is_none_or(|copy| Some(copy.token()) <= token));
-        let marks = self.marks(observed, &mut counted);
+        let marks = self.exclude_stray_marks(observed, &mut counted);
         let known = self.known_parts(observed, verdict, &counted);
         let version = whole(&known);
         let is_one_write = self.shows_one_write(observed, verdict, &counted);
@@ -373,14 +373,14 @@ impl<R: InParts> Quorum<R> {
         Some(those)
     }
 
-    /// See [`Verdict::HandingOver`].
+    /// See [`Verdict::HandingOver`]. Called only if [`is_released`](Self::is_released) is false, so the check at the end is always true.
     fn handing_over(&self, observed: &ObservedParts<'_, R>, shown: &ObservedWhole<R>) -> Option<BTreeSet<Part>> {
         let record = shown.record();
         let holder = record.holder().filter(|holder| **holder != self.me)?;
         let is_theirs = |copy: &R| copy.holder() == Some(holder);
         let is_held = |part: Part| shown.stays(part, observed) && observed.copy(part).is_some_and(is_theirs);
-        // A release keeps the token. The rollback of a rival's takeover may match, too, but has replaced no renewal: a takeover has a
-        // higher token than the copy that it replaces, so this part had no write of the holder's term.
+        // A release keeps the token. A rival's rollback with this token is safe, too: its part had no write of the holder's term, because
+        // the rival's takeover had a higher token than the copy that it replaced.
         let is_released = |copy: &R| copy.holder().is_none() && copy.token() == record.token();
         let those = self.enough(observed, |part| is_held(part) || observed.copy(part).is_some_and(is_released))?;
         observed.parts().any(is_held).then_some(those)
@@ -394,7 +394,7 @@ impl<R: InParts> Quorum<R> {
         is_others && observed.all_copies().filter(shows_release).count() >= self.needed
     }
 
-    /// See [`Verdict::Free`]. A leader still has a part with its own write, so this part is not free.
+    /// See [`Verdict::Free`]. Our own copies are free only if we cannot be leading with them.
     fn free(&self, observed: &ObservedParts<'_, R>) -> Option<BTreeSet<Part>> {
         let may_lead = self.may_lead_with_some();
         self.enough(observed, |part| {
@@ -407,12 +407,12 @@ impl<R: InParts> Quorum<R> {
     /// M5: returns `true` if a token is far above those of q parts. Elections never raise the token of one part that far, but somebody who
     /// can write that part may. Such a part does not count as free, so candidates still wait for the holders of the others.
     fn is_far_above(&self, observed: &ObservedParts<'_, R>, token: u64) -> bool {
-        // If q parts have no object, there is no q-th smallest token. Then 0 is used, because the next term may have the first token.
+        // If q parts have no object, there is no q-th smallest token. Then 0, the token before the first, stands for it.
         token > self.quorum_token(observed, observed.parts()).unwrap_or(0).saturating_add(MAX_TOKEN_GAP)
     }
 
-    /// Returns `true` if this candidate may be leading with only some parts: not all are needed, the lease was shown as its own, and it has
-    /// not tried to begin a later term since. Once it has tried, it waits for the holders of all parts, like any other candidate.
+    /// Returns `true` if q < n and this candidate may be leading: the lease was shown as its own, and it has not tried to begin a later
+    /// term since. Once it has tried, it waits for the holders of all parts, like any other candidate.
     fn may_lead_with_some(&self) -> bool {
         let token = self.shown.as_ref().map(|shown| shown.record().token());
         let has_tried = || self.own.iter().any(|own| Some(own.record.token()) > token);

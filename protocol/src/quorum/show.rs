@@ -24,7 +24,7 @@ impl<R: InParts> Quorum<R> {
     /// M12: returns the marks that stand, by part. A mark stands unless q parts are without it. A part with a mark that
     /// does not stand is removed from `counted`: a takeover there would remove the mark, although the release that
     /// carries it may still reach other parts. If too few parts to lead would be left, every mark stands.
-    pub(super) fn marks(
+    pub(super) fn exclude_stray_marks(
         &self,
         observed: &ObservedParts<'_, R>,
         counted: &mut BTreeSet<Part>,
