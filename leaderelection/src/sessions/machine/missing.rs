@@ -29,7 +29,7 @@ impl Member {
 
     /// Handles a read that shows no object, or an unreadable one.
     pub(super) fn observe_no_record(&mut self, now: LocalInstant, id: &SessionId, is_unreadable: bool, jitter: Jitter) {
-        let spread = jitter.of(self.rules.election.pace().longest_spread());
+        let end_delay = jitter.of(self.rules.election.pace().longest_spread());
         let pause = if self.lists_instead_of_reading() { self.rules.scan_interval } else { self.poll_pause(jitter) };
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
         peer.poll_at = now + pause;
@@ -37,10 +37,10 @@ impl Member {
         // The wait begins with the first of the reads that agree (rule S3).
         let is_known = if is_unreadable { session.is_unreadable() } else { session.is_missing() };
         if !was_over {
-            peer.compare(None, is_known);
+            peer.compare_messages(None, is_known);
             peer.is_unread = false;
             if !is_known {
-                (peer.changed_at, peer.spread) = (now, spread);
+                (peer.changed_at, peer.end_delay) = (now, end_delay);
             }
         }
         self.peers.read_answered(now, id, if is_unreadable { Err(ReadError::Unreadable) } else { Ok(None) });

@@ -57,11 +57,11 @@ impl Member {
                 // An expired session of this identity is ended first, unless requests about it keep failing.
                 Some(identity) => {
                     let has_expired = peer.ends_at(session).is_some_and(|at| at <= now);
-                    *identity == self.identity && !(has_expired && peer.is_hopeless(now))
+                    *identity == self.identity && !(has_expired && peer.is_given_up(now))
                 }
                 // A session whose record was not read may have this identity, too. The wait for it only saves requests,
                 // so a session that cannot be read does not block forever.
-                None => session.expires_at().is_none() && !peer.is_hopeless(now),
+                None => session.expires_at().is_none() && !peer.is_given_up(now),
             }
         };
         self.knows_sessions && !self.peers.iter().any(is_in_the_way)

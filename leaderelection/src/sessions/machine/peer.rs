@@ -48,7 +48,7 @@ pub(super) struct Peer {
     /// `true` if the object has changed, or may have changed, since the last read.
     pub(super) is_unread: bool,
     /// How long after the expiry this member ends the session. It is random, so that members do not collide.
-    pub(super) spread: Duration,
+    pub(super) end_delay: Duration,
     /// Since when the session is known to be alive; at most one lease before it was first seen.
     pub(super) alive_since: LocalInstant,
     /// `true` if the session was seen to be renewed under this member's identity.
@@ -62,8 +62,9 @@ pub(super) struct Peer {
     pub(super) rhythm: Option<Rhythm>,
     /// The moment before which nothing is sent, after a failure.
     pub(super) not_before: LocalInstant,
-    /// From this moment on, nothing waits for this session, because requests about it fail; `None` after a read (rule S1).
-    pub(super) hopeless_from: Option<LocalInstant>,
+    /// From this moment on, this member waits for the session no longer, because requests about it fail; `None` after a
+    /// read (rule S1).
+    pub(super) give_up_at: Option<LocalInstant>,
     /// The moment before which the member gets no locks for balance, and the number of times that it took none.
     pub(super) no_handoff_until: LocalInstant,
     pub(super) refused_handoffs: u32,
@@ -93,7 +94,7 @@ impl Peer {
             peer_feed: None,
             changed_at: now,
             is_unread: false,
-            spread: Duration::ZERO,
+            end_delay: Duration::ZERO,
             alive_since: now,
             renews_our_identity: false,
             duplicate_reported: false,
@@ -101,7 +102,7 @@ impl Peer {
             polled_at: now,
             rhythm: None,
             not_before: now,
-            hopeless_from: None,
+            give_up_at: None,
             no_handoff_until: now,
             refused_handoffs: 0,
             in_flight: false,
@@ -129,7 +130,7 @@ impl Peer {
 
     /// The moment at which this member ends the session, if its object does not change (rule S4).
     pub(super) fn ends_at(&self, session: &Session) -> Option<LocalInstant> {
-        session.expires_at().map(|at| at + self.spread)
+        session.expires_at().map(|at| at + self.end_delay)
     }
 
     /// The moment at which the session has lived for a lease, so that locks may move to it (rule S9).
@@ -145,12 +146,12 @@ impl Peer {
             StoreErrorKind::Conflict | StoreErrorKind::Unreadable => return,
             _ => now + patience,
         };
-        self.hopeless_from = Some(self.hopeless_from.map_or(at, |before| before.min(at)));
+        self.give_up_at = Some(self.give_up_at.map_or(at, |before| before.min(at)));
     }
 
     /// Returns `true` if nothing waits for this session any more.
-    pub(super) fn is_hopeless(&self, now: LocalInstant) -> bool {
-        self.hopeless_from.is_some_and(|from| from <= now)
+    pub(super) fn is_given_up(&self, now: LocalInstant) -> bool {
+        self.give_up_at.is_some_and(|from| from <= now)
     }
 
     /// Returns `true` if the session counts as alive, and its member is known.

@@ -97,7 +97,7 @@ impl Peer {
         if was_shown {
             // Often, a read shows a renewal before the message about it comes. Then the store has confirmed it already.
             let agrees = peer_feed.agrees(write);
-            return agrees && self.confirm(now, scan_interval);
+            return agrees && self.postpone_polls(now, scan_interval);
         }
         if peer_feed.on_write(write, was_shown).is_err() {
             return false;
@@ -108,15 +108,15 @@ impl Peer {
         true
     }
 
-    /// Compares the messages with a read, before the read changes what is known. Returns `true` if this read is the
-    /// first to confirm the newest message.
-    pub(super) fn compare(&mut self, found: Option<&LeaderElectionRecord>, is_same_write: bool) -> bool {
+    /// Compares the messages with what a read has `found`, before the read changes what is known. Returns `true` if this
+    /// read is the first to confirm the newest message.
+    pub(super) fn compare_messages(&mut self, found: Option<&LeaderElectionRecord>, is_same_write: bool) -> bool {
         self.peer_feed.as_mut().is_some_and(|peer_feed| peer_feed.compare(found, is_same_write) == Compared::Confirmed)
     }
 
     /// Lets messages postpone reads for two scan intervals, because the store has shown a renewal. Returns `false` if
     /// no message counts, or if the newest is so old that the session may have ended since.
-    pub(super) fn confirm(&mut self, now: LocalInstant, scan_interval: Duration) -> bool {
+    pub(super) fn postpone_polls(&mut self, now: LocalInstant, scan_interval: Duration) -> bool {
         let Some(peer_feed) = self.peer_feed.as_mut().filter(|peer_feed| !peer_feed.is_closed()) else { return false };
         let Some(newest) = &peer_feed.newest else { return false };
         let (suppress_polls_until, silent_at) = (now + scan_interval * 2, newest.at + self.patience);

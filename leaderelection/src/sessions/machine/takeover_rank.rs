@@ -19,7 +19,7 @@ pub(super) struct TakeoverRank {
 }
 
 impl Member {
-    /// Begins the waits of rule S9 for a lock that can perhaps be taken from now on, and plans its next request.
+    /// Begins the waits of this member (rule S9) for a lock that may be free from now on, and plans its next request.
     pub(super) fn begin_waits(&mut self, now: LocalInstant, id: LockId) {
         if let Some(lock) = self.lock_mut(id) {
             (lock.free_since, lock.has_read) = (now, false);
@@ -76,7 +76,7 @@ impl Member {
         sessions().all(|(_, session, _)| session.is_over()) && sessions().any(|(.., peer)| ended_late(peer))
     }
 
-    /// Plans the requests for locks that wait for a member whose session has ended.
+    /// Plans the requests for locks that this member has left to a preferred one, whose session has ended.
     pub(super) fn stop_waiting_for(&mut self, now: LocalInstant, identity: &str) {
         for index in 0..self.locks.len() {
             if self.locks[index].prefers_other_than(&self.identity) == Some(identity) {
@@ -101,7 +101,7 @@ impl Member {
     /// the local one was opened, and every listed session was read, or nothing waits for it any more.
     pub(super) fn learn_members(&mut self, now: LocalInstant) {
         let is_read = |(_, session, peer): (_, &Session, &Peer)| {
-            session.is_over() || peer.identity.is_some() || session.expires_at().is_some() || peer.is_hopeless(now)
+            session.is_over() || peer.identity.is_some() || session.expires_at().is_some() || peer.is_given_up(now)
         };
         if self.knows_members || !self.has_listed_members || !self.peers.iter().all(is_read) {
             return;

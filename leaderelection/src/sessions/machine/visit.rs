@@ -37,7 +37,7 @@ impl Member {
         }
         let balances = self.rules.balance;
         self.peers.visit(&mut OfKernel(visitor, Duration::ZERO), |visitor, peer| {
-            visitor.1 = peer.spread;
+            visitor.1 = peer.end_delay;
             peer.visit(balances, visitor.0);
         });
         self.leaving.iter_mut().for_each(|leaving| visitor.pause(&mut leaving.until));
@@ -74,7 +74,7 @@ impl Peer {
             rhythm.visit(visitor);
         }
         visitor.pause(&mut self.not_before);
-        self.hopeless_from.iter_mut().for_each(|from| visitor.timer(from));
+        self.give_up_at.iter_mut().for_each(|from| visitor.timer(from));
         visitor.pause(&mut self.no_handoff_until);
         visitor.moment(&mut self.changed_at);
     }

@@ -1,4 +1,6 @@
 //! Rules S3, S4, S7 and S8: watches other sessions.
+//!
+//! An entry of `peers` has two halves: `session` is the state for the rules, `peer` has the notes of this policy.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,15 +23,15 @@ use crate::store::{StoreErrorKind, Version};
 
 impl Member {
     /// Remembers a session that a lock or a listing names, and reads its object soon. `stated` is the lease that a lock states for it.
-    pub(super) fn discover_session(&mut self, now: LocalInstant, session: &SessionId, stated: Option<Duration>) {
-        let before = self.peers.get(session).map(|(other, _)| other.lease_duration());
-        self.peers.discover(session, stated);
-        let Some((other, peer)) = self.peers.get_mut(session) else { return };
+    pub(super) fn discover_session(&mut self, now: LocalInstant, id: &SessionId, stated: Option<Duration>) {
+        let before = self.peers.get(id).map(|(session, _)| session.lease_duration());
+        self.peers.discover(id, stated);
+        let Some((session, peer)) = self.peers.get_mut(id) else { return };
         if before.is_none() {
-            *peer = Peer::new(now, other.lease_duration());
+            *peer = Peer::new(now, session.lease_duration());
         }
-        if before != Some(other.lease_duration()) {
-            self.plan_peer(now, session);
+        if before != Some(session.lease_duration()) {
+            self.plan_peer(now, id);
         }
     }
 
@@ -48,7 +50,8 @@ impl Member {
         self.housekeeping_in_flight -= 1;
         self.apply_retry_after(now, page.as_ref().err().copied());
         let Ok(page) = page else {
-            if !self.session_listing.failed() {
+            let asks_again = self.session_listing.failed();
+            if !asks_again {
                 self.listed_sessions.clear();
             }
             let pause = self.poll_pause(jitter);
@@ -70,12 +73,14 @@ impl Member {
                 self.listed_sessions.insert(id);
             }
         }
-        let Some(took) = self.session_listing.go_on(now, page.next) else {
+        let Some(listing_took) = self.session_listing.go_on(now, page.next) else {
+            // Another page follows.
             return self.housekeeping.set(Housekeeping::Sessions, now);
         };
         self.knows_sessions = true;
         let opened_at = self.own.as_ref().filter(|own| own.term.is_some()).map(|own| own.opened_at);
-        self.has_listed_members |= opened_at.is_some_and(|opened_at| opened_at <= now - took);
+        // Only a listing that began after the local session was opened shows all sessions that were opened before it.
+        self.has_listed_members |= opened_at.is_some_and(|opened_at| opened_at <= now - listing_took);
         self.find_missing_sessions(now);
         // Only now is it known if another process has a session with this identity (rule S1).
         self.open_soon(now);
@@ -101,7 +106,8 @@ impl Member {
     /// than in reads, so only a difference from the last listing shows a change (rule S3).
     fn observe_version(&mut self, now: LocalInstant, id: &SessionId, version: &Version, jitter: Jitter) {
         let scan_interval = self.rules.scan_interval;
-        let (spread, lists) = (jitter.of(self.rules.election.pace().longest_spread()), self.lists_instead_of_reading());
+        let end_delay = jitter.of(self.rules.election.pace().longest_spread());
+        let lists = self.lists_instead_of_reading();
         let before = self.peers.get(id).and_then(|(session, _)| session.listed().cloned());
         self.peers.listed(now, id, version.clone());
         let Some((session, peer)) = self.peers.get_mut(id) else { return };
@@ -113,18 +119,21 @@ impl Member {
             // Only a read shows the content. This member needs it to know the session's identity, and to end the session (rule S4).
             peer.poll_at = now;
         } else if found == Some(version) || before.as_ref() == Some(version) {
-            // The version has not changed, so the session may have ended, whatever its messages say.
+            // The version has not changed, so the session may have ended, whatever its messages say. A read is needed
+            // if the last one found no record, or is older than this version, or if messages postpone it for too long.
             if found.is_none() || peer.is_unread || suppresses_polls && now > peer.changed_at + patience {
                 peer.poll_at_once(now);
             }
         } else if found.is_none() || peer.is_unread || lists || suppresses_polls {
+            // The version has changed. In the case that is left out, the session is read regularly, and the next read
+            // dates the change.
             let is_renewal = before.is_some() && found.is_some();
             peer.renews_our_identity |= is_renewal && peer.identity.as_ref() == Some(&self.identity);
-            (peer.changed_at, peer.spread, peer.is_unread) = (now, spread, true);
+            (peer.changed_at, peer.end_delay, peer.is_unread) = (now, end_delay, true);
             let is_known = found.is_some() && peer.identity.is_some();
             peer.poll_at = if is_known { peer.poll_at } else { now };
             if is_renewal {
-                peer.confirm(now, scan_interval);
+                peer.postpone_polls(now, scan_interval);
             }
         }
         self.report_peer(id, None);
@@ -192,6 +201,7 @@ impl Member {
         let Some((_, peer)) = self.peers.get_mut(id) else { return };
         (peer.in_flight, peer.polled_at) = (true, now);
         if let Some(peer_feed) = peer.peer_feed.as_mut().filter(|_| request == PeerRequest::Read) {
+            // A read contradicts only messages that came before it was sent.
             peer_feed.asked();
         }
         self.housekeeping_in_flight += 1;
@@ -203,7 +213,7 @@ impl Member {
             return;
         }
         match &answer {
-            Answer::Read(Ok(_)) => self.change_peer(id, |peer| peer.hopeless_from = None),
+            Answer::Read(Ok(_)) => self.change_peer(id, |peer| peer.give_up_at = None),
             Answer::Read(Err(failure)) | Answer::Written(Err(failure)) => {
                 let patience = self.peers.longest_lease();
                 self.change_peer(id, |peer| peer.failed(now, failure.kind, patience));
@@ -237,10 +247,12 @@ impl Member {
                 self.peers.end_answered(id, None);
                 if let Some((session, peer)) = self.peers.get_mut(id) {
                     if soon && session.found().is_none() {
-                        // There may be an object after all, so the wait restarts.
+                        // There may be an object after all, so the wait restarts. The rules still count from the first
+                        // read that found none, so the delay is prolonged.
                         let waits_until = now + session.lease_duration();
-                        peer.spread = waits_until.saturating_since(session.expires_at().unwrap_or(now));
+                        peer.end_delay = waits_until.saturating_since(session.expires_at().unwrap_or(now));
                     }
+                    // A read comes before the next attempt, unless that only creates the object once more.
                     peer.is_unread |= soon || session.found().is_some();
                     (peer.poll_at, peer.not_before) = (now, now + pause);
                 }
@@ -260,14 +272,15 @@ impl Member {
             Err(failure) if failure.kind != StoreErrorKind::Conflict => {
                 self.change_peer(id, |peer| peer.changed_at = now);
             }
-            _ => self.peers.deleted(id),
+            // After a conflict, too: the object is gone, or has another version, which must not be deleted.
+            Ok(()) | Err(_) => self.peers.deleted(id),
         }
         self.plan_peer(now, id);
     }
 
     /// Handles a read of a session's record.
     fn observe_peer(&mut self, now: LocalInstant, id: &SessionId, found: VersionedRecord, jitter: Jitter) {
-        let spread = jitter.of(self.rules.election.pace().longest_spread());
+        let end_delay = jitter.of(self.rules.election.pace().longest_spread());
         let (retry, scan_interval) = (self.rules.election.retry_period, self.rules.scan_interval);
         let lists = self.lists_instead_of_reading();
         let rules = Arc::clone(&self.rules);
@@ -291,28 +304,30 @@ impl Member {
         let (is_new, released_before) = (peer.identity.is_none(), peer.released);
         let lease = self.rules.election.lease_duration;
         let lived = peer::lived(&record).min(lease);
-        let is_found = peer.learn_from(&rules.election, &record);
-        if peer.compare(Some(&record), is_same) {
-            peer.confirm(now, scan_interval);
+        let has_new_contact = peer.learn_from(&rules.election, &record);
+        let confirms_message = peer.compare_messages(Some(&record), is_same);
+        if confirms_message {
+            peer.postpone_polls(now, scan_interval);
         }
         peer.released = peer::release_count(&record);
         let releases = if is_new { 0 } else { peer.released.abs_diff(released_before) };
         let released_locks = peer::released_locks(&record);
+        let was_unread = std::mem::take(&mut peer.is_unread);
+        // If the read shows no change, it may be older than a listing that has shown one, so the times stay.
         if !is_same {
-            if !std::mem::take(&mut peer.is_unread) || !had_record {
+            // A listing that has shown the change of a known record has set these already.
+            if !was_unread || !had_record {
                 peer.renews_our_identity |= had_record && peer.identity.as_ref() == Some(&self.identity);
-                peer.spread = spread;
+                peer.end_delay = end_delay;
             }
             peer.changed_at = session.expires_at().map_or(now, |at| at - session.lease_duration());
         }
-        // If the read shows no change, it may be older than a listing that has shown one, so the times stay.
-        peer.is_unread = false;
         if is_new {
             // The session itself states how long it has lived, because this member may be newer (rule S9).
             peer.alive_since = now - lived;
         }
         let takes_locks_at = peer.takes_locks_at(lease);
-        if let (true, Some(holder)) = (is_found, &peer.identity) {
+        if let (true, Some(holder)) = (has_new_contact, &peer.identity) {
             let (session, holder, address) = (id.clone(), holder.clone(), peer.address.clone());
             self.emit(Fact::PeerFound { session, holder, address });
         }
@@ -347,6 +362,7 @@ impl Member {
         peer.changed_at = now;
         let (held, identity): (Vec<u32>, _) = (peer.holds.iter().copied().collect(), peer.identity.clone());
         self.emit(Fact::PeerEnded { session: id.clone() });
+        // This member first waits for members with a better rank, but no longer for the preferred one if it has ended.
         for lock in held {
             self.announce(LockId(lock), None);
             self.begin_waits(now, LockId(lock));
@@ -360,7 +376,8 @@ impl Member {
         self.open_soon(now);
     }
 
-    /// Returns `true` if a request about this session was in flight.
+    /// Notes that the request about this session is no longer in flight, and follows the `Retry-After` of its failure.
+    /// Returns `false` if none was in flight.
     fn answered(&mut self, now: LocalInstant, id: &SessionId, failure: Option<Failure>) -> bool {
         self.apply_retry_after(now, failure);
         let was_in_flight = self.peers.get_mut(id).is_some_and(|(_, peer)| std::mem::take(&mut peer.in_flight));
