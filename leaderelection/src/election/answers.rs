@@ -24,10 +24,11 @@ impl Election {
         } else {
             self.pacing.answered();
         }
+        // If a request is in flight that is no write, it is a read.
         match (answer, self.lease.writes()) {
             (Answer::Read(Ok(found)), None) if self.lease.is_busy() => self.on_read(now, found, jitter),
             (Answer::Read(Err(failure)), None) if self.lease.is_busy() => self.on_read_failure(now, failure, jitter),
-            (Answer::Written(answer), Some(Kind::Request)) => self.on_request_answer(now, answer, jitter),
+            (Answer::Written(answer), Some(Kind::Request)) => self.on_transfer_request_answer(now, answer, jitter),
             (Answer::Written(Ok(version)), Some(_)) => self.on_committed(now, version),
             (Answer::Written(Err(failure)), Some(_)) => self.on_write_failure(now, failure, jitter),
             _ => {}
@@ -36,24 +37,28 @@ impl Election {
 
     fn on_read(&mut self, now: LocalInstant, found: Option<VersionedRecord>, jitter: Jitter) {
         self.must_read = false;
-        let age = self.rules.certain_age(found.as_ref().and_then(|found| found.age));
+        let age = self.rules.minimum_age(found.as_ref().and_then(|found| found.age));
         let found = found.map(|found| Versioned { record: Arc::new(found.record), version: found.version });
         let record = found.as_ref().map(|found| Arc::clone(&found.record));
         let (competes, has_tried) = (self.competes(), self.lease.unanswered().next().is_some());
-        // This precedes `read_answered`, in which the lease forgets the previous read, which `free_at` and `compare`
-        // use.
+        // This precedes `read_answered`, in which the lease forgets the previous read, which `free_at` and
+        // `schedule_and_compare` use.
         let blocked_until = self.free_at().unwrap_or_default();
-        let is_same_term = competes && self.compare(now, found.as_ref(), jitter);
+        // Only a candidate polls, and only a candidate gets a peer's messages.
+        let is_same_term = competes && self.schedule_and_compare(now, found.as_ref(), jitter);
         let shown = self.lease.read_answered(now, Ok(found), age);
         self.resolve_doubts();
         match shown {
+            // One of our writes is committed that had no positive answer.
             Shown::OwnWrite => {
                 // The window of this write may be about to close, so the renewal must not wait.
                 self.pacing.write_at_once(now);
                 self.pacing.made_progress();
             }
+            // The version is unchanged, so no unanswered write is committed yet.
             Shown::OwnRecord => self.pacing.write_again(&self.rules.pace(), now, jitter),
-            // Not after an unanswered write: the change may be this write, in too few parts of the lock (M7).
+            // The first read, or others have changed the object. Not after an unanswered write of ours: the change may
+            // be this very write, if too few parts of the lock have it (M7).
             Shown::Absent | Shown::Vanished | Shown::Named | Shown::Written if competes && !has_tried => {
                 self.pacing.made_progress();
             }
@@ -74,7 +79,7 @@ impl Election {
 
     /// Schedules the candidate's next read, and compares this one with the peer's messages. Returns `true` if this read shows the same term
     /// as the read before.
-    fn compare(&mut self, now: LocalInstant, found: Option<&Found>, jitter: Jitter) -> bool {
+    fn schedule_and_compare(&mut self, now: LocalInstant, found: Option<&Found>, jitter: Jitter) -> bool {
         self.pacing.polled(&self.rules.pace(), now, self.shows_renewal(found), jitter);
         self.compare_with_messages(now, found, jitter)
     }
@@ -114,11 +119,13 @@ impl Election {
     fn on_write_failure(&mut self, now: LocalInstant, failure: Failure, jitter: Jitter) {
         // The lease remembers even a rejected write, because a proxy may have lied.
         self.lease.write_answered(now, None);
+        // The lease has just added this write.
         let write_id = self.lease.unanswered().last().and_then(|record| record.write_id.clone());
         if failure.kind == StoreErrorKind::Ambiguous {
             self.emit(Fact::Doubted);
             self.doubts.extend(write_id);
         }
+        // A write that is unanswered for a whole lease: only a read can show whether to forget it.
         self.must_read |= self.lease.has_old_write(now);
         match failure.kind {
             StoreErrorKind::Conflict | StoreErrorKind::Ambiguous | StoreErrorKind::Unreadable => {

@@ -84,7 +84,12 @@ impl Election {
 
     /// Handles the answer to a request for the lease. If the request was rejected or had a conflict, the next read
     /// decides whether to ask again.
-    pub(super) fn on_request_answer(&mut self, now: LocalInstant, answer: Result<Version, Failure>, jitter: Jitter) {
+    pub(super) fn on_transfer_request_answer(
+        &mut self,
+        now: LocalInstant,
+        answer: Result<Version, Failure>,
+        jitter: Jitter,
+    ) {
         self.lease.write_answered(now, answer.as_ref().ok().cloned());
         match answer {
             Ok(_) => {

@@ -38,7 +38,8 @@ pub struct Election {
     /// `true` from [`Input::Begin`] until [`Effect::Finished`].
     pub(super) runs: bool,
     pub(super) wait: Wait,
-    /// The messages of the leader of the term that the last read showed; `None` without any. Boxed, because most candidates have no peers.
+    /// The leader's messages about the term that the last read showed; `None` if there are none. Boxed, because most
+    /// candidates have no peers.
     pub(super) peer_feed: Option<Box<PeerFeed>>,
     /// `true` if the object has to be read before anything is written.
     pub(super) must_read: bool,
@@ -51,12 +52,14 @@ pub struct Election {
     pub(super) begin_reason: Option<Box<BeginReason>>,
     /// How the current term's work has ended; `None` while the work runs, or if there is no term.
     pub(super) work_end: Option<WorkEnd>,
+    /// `true` if the term ends when its work is complete.
     pub(super) ends_with_work: bool,
     /// The token of the ended term and the reason for its end, until its work and release are done.
     pub(super) ended: Option<Box<(u64, TermEndReason)>>,
     /// The moment at which the release is given up; `None` unless the lease is being released.
     pub(super) release_by: Option<LocalInstant>,
-    /// The moment from which renewals reset the count of requests (rule 24); `None` if it was 0 when the term began.
+    /// The moment from which this leader's renewals reset the record's count of requests for the lease (rule 24).
+    /// `None` without a term, or if the count was 0 when the term began.
     pub(super) forgets_at: Option<LocalInstant>,
     pub(super) failback_delay: FailbackDelay,
     /// `true` if this step's answer is a read that shows a leader whom this candidate is to ask for the lease.
@@ -118,11 +121,12 @@ impl Election {
         }
         match input {
             Input::Begin { stand_back, ends_with_work, job } => {
-                // Effects that a dropped driver has left concern an earlier term.
+                // Old effects may be left from a driver that was dropped. They belong to an earlier term.
                 self.effects.clear();
                 self.lease.begin(now, job);
                 self.reset(now);
                 (self.runs, self.stop_asked, self.ends_with_work) = (true, false, ends_with_work);
+                // For this time, the candidate writes nothing, so that others go first.
                 self.pacing.begin(now, stand_back);
             }
             Input::Tick => {}
@@ -133,8 +137,8 @@ impl Election {
             Input::Reconfigure(rules) => self.reconfigure(now, rules, draw.jitter()),
             Input::Expired => self.end_term(now, TermEndReason::RenewDeadline),
         }
-        // A handler may have ticked the lease again. If the stop margin is 0, that tick abandons the work that the
-        // first tick of this step has dropped.
+        // Some inputs tick the lease a second time in this step. With a stop margin of 0, the first tick drops the
+        // work, and the second one abandons it.
         self.follow_lease(now, || TermEndReason::RenewDeadline);
         self.conclude_if_work_ended(now);
         // This comes after the input is handled: an answer may show that the lease is lost, and then nothing is left to hand over.
@@ -212,7 +216,11 @@ impl Election {
 
     /// Sends the request that is due, unless another one is in flight.
     fn send(&mut self, now: LocalInstant, draw: &mut impl EntropySource) {
-        if !self.runs || self.lease.is_busy() || self.ask_for_lease(now) {
+        if !self.runs || self.lease.is_busy() {
+            return;
+        }
+        if self.ask_for_lease(now) {
+            // The request for the lease is in flight now.
             return;
         }
         let Some(due) = self.next_send().filter(|due| now >= *due) else { return };
@@ -244,6 +252,7 @@ impl Election {
         };
         let permit = match permit {
             Ok(permit) => permit,
+            // This session can no longer begin its only term, so no read is of use either.
             Err(NoPermit::Spent) => {
                 self.give_up(now);
                 return true;
@@ -264,6 +273,8 @@ impl Election {
     /// The moment for the next request, if no request is in flight.
     fn next_send(&self) -> Option<LocalInstant> {
         let (stage, term) = (self.lease.stage(), self.lease.own_term());
+        // `Pacing::soonest` is the moment from which any request is allowed. `Pacing::write` sends nothing, either: it
+        // returns the moment for a write, which also waits for the pause after a failed write.
         let due = match (stage, term) {
             (stage, _) if stage.awaits_work() => return None,
             _ if self.must_read => self.pacing.soonest(),
@@ -273,9 +284,11 @@ impl Election {
             (Stage::Leading, Some(term)) => self.pacing.write(term.sent_at() + self.rules.retry_period),
             // First, a read has to show whether there is anything to release.
             (Stage::Over, None) => self.pacing.soonest(),
+            // The first renewal of a lease that was won too late, or a release: as soon as a write is allowed.
             _ => self.pacing.write(LocalInstant::default()),
         };
-        // Rule 6: the last moment for a request that is certain to be answered, or to time out, within the window.
+        // Rule 6: the last moment for a request that is certain to be answered, or to time out, within the window. A
+        // leader follows a `Retry-After` no longer than until then.
         let last_chance =
             term.filter(|_| stage == Stage::Leading).map(|term| term.valid_until() - self.rules.request_timeout);
         Some(due.max(self.pacing.silent_until(last_chance)))

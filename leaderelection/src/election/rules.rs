@@ -128,7 +128,7 @@ impl ElectionConfig {
     }
 
     /// How long a version has certainly existed, if the store reported `age` with its answer (rule 19).
-    pub(crate) fn certain_age(&self, age: Option<Duration>) -> Duration {
+    pub(crate) fn minimum_age(&self, age: Option<Duration>) -> Duration {
         age.zip(self.store_clock_slack).map_or(Duration::ZERO, |(age, slack)| age.saturating_sub(slack))
     }
 
