@@ -30,7 +30,7 @@ struct OfLease {
 #[derive(Debug, Default)]
 pub(crate) struct Anomaly {
     /// The error to report if the store rejects writes that it has to accept, with the operation that it rejects.
-    pub(crate) refused: Option<(Operation, LockError)>,
+    pub(crate) spurious_conflict: Option<(Operation, LockError)>,
     /// `true` if a duplicate identity was found that is not reported yet.
     pub(crate) duplicate: bool,
     /// `true` if another process renews the lease under this elector's identity.
@@ -60,7 +60,7 @@ impl Anomalies {
             }
             Answer::Read(Ok(found)) => {
                 let operation = if found.is_some() { Operation::Update } else { Operation::Create };
-                noticed.refused = self.refused.saw(found.as_ref(), describe).map(|error| (operation, error));
+                noticed.spurious_conflict = self.refused.saw(found.as_ref(), describe).map(|error| (operation, error));
             }
             Answer::Read(Err(_)) => {}
         }

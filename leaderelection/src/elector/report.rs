@@ -74,7 +74,7 @@ impl Report {
             Some(error) => self.failed(now, asked.operation, error),
             None => {}
         }
-        if let Some((operation, error)) = &noticed.refused {
+        if let Some((operation, error)) = &noticed.spurious_conflict {
             self.failed(now, *operation, error);
         }
         if noticed.duplicate {

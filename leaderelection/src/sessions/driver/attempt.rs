@@ -96,7 +96,7 @@ impl Drop for Attempt<'_> {
             // Closed before the check: a run that begins now either finds the candidacy closed, or gets this order.
             self.outcome.close();
             if self.entry.shared.is_running() {
-                self.entry.shared.order(self.entry, Order::Drop);
+                self.entry.shared.order(self.entry, Order::CallDropped);
             }
         }
     }

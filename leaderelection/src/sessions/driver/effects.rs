@@ -89,7 +89,7 @@ impl Run<'_> {
 
     /// Reports the session's last committed write to the other members.
     fn report_write(&self) {
-        if let (Some((leadership, led)), Some(write)) = (&self.reported, self.member.own_write()) {
+        if let (Some((leadership, led)), Some(write)) = (&self.published, self.member.own_write()) {
             led.committed(leadership, write);
         }
     }
@@ -104,14 +104,14 @@ impl Run<'_> {
                 let no_listener = Weak::<LockEntry>::new();
                 let (view, clock) = (Window::of_session(Arc::clone(&window)), &self.shared.settings.basics.clock);
                 let leadership = Leadership::new(term.fencing_token.into(), view, Arc::clone(clock), no_listener);
-                self.reported = Some((leadership, self.shared.line.opened(fleet.session_key(&session))));
+                self.published = Some((leadership, self.shared.line.opened(fleet.session_key(&session))));
                 self.window = Some(window);
                 self.report_write();
                 self.view.opened(now, &session);
             }
             Fact::Closed { session, reason, released } => {
                 self.close_window();
-                if let Some(((_, led), write)) = self.reported.take().zip(released) {
+                if let Some(((_, led), write)) = self.published.take().zip(released) {
                     led.released(write);
                 }
                 self.shared.line.closed();
@@ -120,7 +120,7 @@ impl Run<'_> {
                 self.orphaned.clone().into_iter().for_each(|lock| self.forget_if_orphaned(lock));
             }
             Fact::LockReleased { count, lock } => {
-                if let Some((_, led)) = &self.reported {
+                if let Some((_, led)) = &self.published {
                     led.let_go(count, lock);
                 }
             }

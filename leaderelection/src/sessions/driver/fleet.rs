@@ -47,6 +47,7 @@ impl Fleet {
         self.store.describe(&self.prefix)
     }
 
+    /// The name of a lock in messages.
     pub(super) fn describe_lock(&self, name: &str) -> String {
         self.store.describe(&self.lock_key(name))
     }

@@ -27,7 +27,7 @@ impl LockRun {
     }
 
     /// Passes the lock to another elector, which inherits the observations of the last one.
-    pub(super) fn pass_on(&mut self, now: LocalInstant, successor: Arc<LockEntry>) {
+    pub(super) fn change_elector(&mut self, now: LocalInstant, successor: Arc<LockEntry>) {
         self.term_runner.report.finished();
         self.term_runner = TermRunner::new(Arc::clone(&successor) as _);
         // The machine reports a leader only once, and that leader may stay for days. So the successor gets this report again.

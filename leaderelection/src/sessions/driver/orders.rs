@@ -23,10 +23,10 @@ pub(super) enum Order {
     Compete(Box<Candidacy>),
     /// Ends the last candidacy. The caller has cancelled, and waits for the end.
     Cancel,
-    /// Ends the last candidacy. The caller has dropped the future.
-    Drop,
+    /// Ends the last candidacy. The caller has dropped the future of its call.
+    CallDropped,
     /// The elector was dropped.
-    Leave,
+    ElectorDropped,
 }
 
 /// The state of a session, as its electors see it.

@@ -16,8 +16,10 @@ use crate::store::PageToken;
 /// The answer to one request.
 pub(super) struct Done {
     pub(super) reply: Reply,
+    /// The request, for the reports.
     pub(super) asked: Asked,
-    pub(super) answered: Answered,
+    /// The outcome, for the metrics.
+    pub(super) outcome: Answered,
     pub(super) error: Option<LockError>,
 }
 
@@ -42,8 +44,8 @@ pub(super) fn about_record(
     let ((lock, limit), asked) = (fleet.lock_at(key), Asked::of(&request, sent_at));
     Box::pin(async move {
         let (answer, error) = asked.answered(request::answer(&lock, &limit, request, sent_at).await);
-        let answered = Answered::of(&answer);
-        Done { reply: Reply::Input(input(answer)), asked, answered, error }
+        let outcome = Answered::of(&answer);
+        Done { reply: Reply::Input(input(answer)), asked, outcome, error }
     })
 }
 
@@ -79,10 +81,10 @@ fn without_record<T>(
     reply: impl FnOnce(Result<T, Failure>) -> Reply + Send + 'static,
 ) -> Pending {
     Box::pin(async move {
-        let (answered, result, error) = match call.await {
+        let (outcome, result, error) = match call.await {
             Ok(value) => (Answered::Ok, Ok(value), None),
             Err(error) => (Answered::Failed(error.kind()), Err(Failure::from(&error)), Some(error)),
         };
-        Done { reply: reply(result), asked: Asked { operation, sent_at, write: None }, answered, error }
+        Done { reply: reply(result), asked: Asked { operation, sent_at, write: None }, outcome, error }
     })
 }

@@ -37,8 +37,9 @@ pub(super) struct Run<'a> {
     pub(super) orphaned: BTreeSet<LockId>,
     /// The window of the open session and of all its terms.
     pub(super) window: Option<Arc<Window>>,
-    /// The open session as a term of leadership, and its messages to the other members.
-    pub(super) reported: Option<(Leadership, Led)>,
+    /// What the other members get to know of the open session: the session as a term of leadership, and the sender of
+    /// its messages.
+    pub(super) published: Option<(Leadership, Led)>,
     pub(super) requests: FuturesUnordered<Pending>,
     /// The number of locks that are led.
     pub(super) leads: usize,
@@ -90,7 +91,7 @@ impl<'a> Run<'a> {
             names: HashMap::new(),
             orphaned: BTreeSet::new(),
             window: None,
-            reported: None,
+            published: None,
             requests: FuturesUnordered::new(),
             leads: 0,
             logged_leads: (0, LocalInstant::default()),
@@ -119,6 +120,7 @@ impl<'a> Run<'a> {
             biased;
             // Calls come first: if many electors begin at once, one listing then shows all their locks.
             Some(call) = unconstrained(self.calls.recv()) => call,
+            // The loop sees the stop itself, and only has to be woken.
             () = stop => return Event::Input(Input::Tick),
             Some(done) = self.requests.next() => return Event::Done(done),
             () = tick => return Event::Input(Input::Tick),
@@ -141,7 +143,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Reads the clock once, takes one step of the machine, and carries out all effects of that step.
+    /// Takes one step of the machine at the time that the clock shows now, and carries out all effects of that step. If
+    /// a window has closed meanwhile, takes another step at a later time.
     pub(super) fn step(&mut self, event: Event) {
         let mut now = self.shared.settings.basics.clock.now();
         let is_tick = matches!(event, Event::Input(Input::Tick));
@@ -190,18 +193,19 @@ impl<'a> Run<'a> {
         };
         let lock = *self.names.get(&entry.name)?;
         let lock_run = self.locks.get_mut(lock.0 as usize)?.as_deref_mut()?;
-        let is_leave = matches!(order, Order::Leave);
-        // The candidacy that is to end may still be waiting. If it is removed here, its caller gets `NeverLed`.
-        let waited = lock_run.next.take_if(|(next, _)| !is_leave && Arc::ptr_eq(next, &entry));
+        let is_elector_dropped = matches!(order, Order::ElectorDropped);
+        // The candidacy that the order ends may still wait for its turn. If so, it is removed here, and its caller gets
+        // `NeverLed`.
+        let waited = lock_run.next.take_if(|(next, _)| !is_elector_dropped && Arc::ptr_eq(next, &entry));
         // If another elector of this name has sent the order, it must not end this candidacy.
         if waited.is_some() || !Arc::ptr_eq(&lock_run.entry, &entry) {
             return Some(lock);
         }
-        if is_leave {
+        if is_elector_dropped {
             self.orphaned.insert(lock);
             return Some(lock);
         }
-        if let (Order::Drop, Some(open)) = (order, &lock_run.term_runner.open) {
+        if let (Order::CallDropped, Some(open)) = (order, &lock_run.term_runner.open) {
             // The caller has dropped the future of its call, so the work gets no time to stop.
             open.stop();
             self.dropped_work.drop_work(open);
@@ -239,7 +243,7 @@ impl<'a> Run<'a> {
             return Some(lock);
         }
         if !Arc::ptr_eq(&lock_run.entry, &entry) {
-            lock_run.pass_on(now, entry);
+            lock_run.change_elector(now, entry);
             self.orphaned.remove(&lock);
         }
         let (stand_back, ends_with_work) = (candidacy.stand_back, candidacy.work.ends_term());
@@ -260,11 +264,13 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Passes the answer to a request to the reports, and then to the machine. Returns the lock that the request was about, if any.
+    /// Handles the answer to a request: first the reports get it, then the machine. Returns the lock that the request
+    /// was about, if any.
     fn answered(&mut self, now: LocalInstant, done: Done) -> Option<LockId> {
-        let Done { reply, asked, answered, error } = done;
+        let Done { reply, asked, outcome, error } = done;
         if let Some(error) = &error {
             let about = match &reply {
+                // The record of another session. A message from its process would be an `Input::Message`.
                 Reply::Input(Input::Peer { answer: Answer::Read(_), .. }) => About::AnotherSession,
                 _ => About::AnythingElse,
             };
@@ -286,7 +292,7 @@ impl<'a> Run<'a> {
                 if let Some(lock_run) = self.locks.get_mut(lock.0 as usize).and_then(Option::as_deref_mut) {
                     let describe = || self.shared.settings.fleet.describe_lock(&lock_run.entry.name);
                     let noticed = lock_run.anomalies.answered(&asked, answer, self.entropy, describe);
-                    if let Some((_, error)) = &noticed.refused {
+                    if let Some((_, error)) = &noticed.spurious_conflict {
                         self.failures.log(now, error, About::AnythingElse);
                     }
                     lock_run.term_runner.report.answered(now, &asked, answer, error.as_ref(), &noticed, renewal);
@@ -296,17 +302,17 @@ impl<'a> Run<'a> {
             Input::Own { answer, .. } => {
                 let describe = || self.shared.settings.fleet.describe();
                 let noticed = self.anomalies.answered(&asked, answer, self.entropy, describe);
-                self.view.answered(now, asked.operation, answered, error.as_ref());
-                self.view.meters.answered_own(now, &asked, answered);
+                self.view.answered(now, asked.operation, outcome, error.as_ref());
+                self.view.meters.answered_own(now, &asked, outcome);
                 self.view.report_progress(self.member.progress(now));
-                if let Some((operation, error)) = &noticed.refused {
+                if let Some((operation, error)) = &noticed.spurious_conflict {
                     self.failures.log(now, error, About::AnythingElse);
                     self.view.failed(now, *operation, error);
                 }
                 None
             }
             _ => {
-                self.view.answered(now, asked.operation, answered, error.as_ref());
+                self.view.answered(now, asked.operation, outcome, error.as_ref());
                 None
             }
         };

@@ -125,7 +125,7 @@ impl Shared {
         }
         drop(registry);
         if self.is_running() {
-            self.order(entry, Order::Leave);
+            self.order(entry, Order::ElectorDropped);
         }
     }
 
