@@ -87,8 +87,9 @@ impl Leadership {
 
     /// Completes when the term is over, and returns the reason. Cancellation safe.
     ///
-    /// If the window expires, this future completes only while the elector is polled. [`is_valid`](Self::is_valid) does
-    /// not depend on that.
+    /// If the window expires, this future completes only once the elector notices that. The elector notices it only
+    /// while the future that runs it is polled, such as that of `campaign`, or of the session's `run`.
+    /// [`is_valid`](Self::is_valid) does not depend on that.
     ///
     /// ```
     /// use leaderelection::{LeaderCallbacks, TermEndReason};
@@ -124,7 +125,8 @@ impl Leadership {
 
     /// Runs `work` until it is complete, or until the term is over. Returns `None` if the term was over first.
     ///
-    /// `work` is dropped at an await when the term is over. Cancellation safe if `work` is.
+    /// `work` is dropped at an await when [`lost`](Self::lost) completes. If the window expires, this depends on the
+    /// elector, as described there. Cancellation safe if `work` is.
     ///
     /// ```
     /// # async fn reconcile_forever() -> std::io::Error { std::future::pending().await }
@@ -145,7 +147,8 @@ impl Leadership {
         }
     }
 
-    /// Returns a token that is cancelled when the term is over. Cancelling the token has no effect on the term.
+    /// Returns a token that is cancelled when the term is over. If the window expires, this depends on the elector, as
+    /// [`lost`](Self::lost) does. Cancelling the token has no effect on the term.
     #[must_use]
     pub fn cancellation_token(&self) -> CancellationToken {
         self.term.token.get_or_init(CancellationToken::new).child_token()
@@ -153,7 +156,8 @@ impl Leadership {
 
     /// Records the result of the work, such as `exit code 0`, in the
     /// [history](crate::LeaderElectionConfigBuilder::keep_history), which keeps the first 1,024 characters. Only the
-    /// first result of a term counts, if it is reported before the term ends.
+    /// first result of a term counts, and only if it is reported before the elector handles the end of the term. So
+    /// report it while the term [is valid](Self::is_valid).
     pub fn report_result(&self, result: impl Into<String>) {
         // This fails if a result is already set. The first one stays.
         let _ = self.term.result.set(result.into().into_boxed_str());
