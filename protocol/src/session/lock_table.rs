@@ -15,8 +15,8 @@ pub type LockId = u32;
 
 /// The longest pause between two polls of a lock by its leader, measured by the leader's clock.
 ///
-/// Safety depends on it: if somebody deletes the object of a lock, all others wait until the lock's leader must have noticed (S5). All
-/// processes that share locks need the same value, or else each must use the largest.
+/// Safety depends on it: if somebody deletes a lock's object, all others wait until its leader must have noticed (S5).
+/// All processes that share locks must use the same value. If their versions differ in it, all must use the largest.
 pub const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
 
 /// The durations on which safety depends.
@@ -24,9 +24,9 @@ pub const MAX_POLL_INTERVAL: Duration = Duration::from_secs(30);
 pub struct Bounds {
     /// The lease duration L and the renew deadline D of the local sessions.
     pub limits: Limits,
-    /// [`MAX_POLL_INTERVAL`], unless a policy or an explorer uses another pause.
+    /// [`MAX_POLL_INTERVAL`], unless a policy or a model checker uses another pause.
     pub poll_interval: Duration,
-    /// S5: how long a leader may lead a lock after a poll of it. [`new`](Self::new) makes this short enough.
+    /// S5: how long a leader may lead a lock after a poll of it: no longer than others wait after a deletion.
     pub poll_counts_for: Duration,
 }
 
@@ -38,13 +38,13 @@ impl Bounds {
         Self { limits, poll_interval, poll_counts_for: poll_interval + limits.renew_deadline * 2 }
     }
 
-    /// S5: how long others wait after a deletion, until a leader with this lease must have polled. Clock rates differ
-    /// at most by the factor L/D of each process. By this process's clock, the leader's pause takes at most
-    /// `poll_interval` times this process's L/D, and two of the leader's renew deadlines at most two of its leases.
+    /// S5: how long this process waits after a deletion. By then, a leader whose lease duration is `lease` must have
+    /// polled. By our clock, the leader's pause takes at most `poll_interval` times our L/D, because clock rates differ
+    /// by no more than that. The leader's two renew deadlines take at most twice `lease`.
     fn until_polled(self, lease: Duration) -> Duration {
         let Limits { lease_duration, renew_deadline } = self.limits;
-        let slowest = self.poll_interval.as_nanos() * lease_duration.as_nanos();
-        let pause = slowest.div_ceil(renew_deadline.as_nanos().max(1));
+        let product = self.poll_interval.as_nanos() * lease_duration.as_nanos();
+        let pause = product.div_ceil(renew_deadline.as_nanos().max(1));
         Duration::from_nanos(u64::try_from(pause).unwrap_or(u64::MAX)) + lease * 2
     }
 }
@@ -81,7 +81,7 @@ pub struct LockTable<R: SessionRecord> {
     bounds: Bounds,
     /// The locks, by number. A process may have ten thousand, so each is small.
     locks: Vec<Lock<R>>,
-    /// For each session, the number of locks whose work needs it. Counted, because there may be thousands of locks.
+    /// For each session, the number of locks whose work needs it. A count, so that nobody searches thousands of locks.
     works: BTreeMap<R::SessionId, usize>,
     /// At most one request per lock. If there were two, the older answer could come last and be taken for the newer one.
     in_flight: BTreeMap<LockId, InFlight<R>>,
@@ -100,7 +100,7 @@ struct Lock<R: SessionRecord> {
     /// `true` while the record that was seen last belongs to a term that has begun and not ended.
     leads: bool,
     /// The session of the term whose work is running.
-    works_for: Option<R::SessionId>,
+    working_session: Option<R::SessionId>,
 }
 
 /// The object of a lock, as the last answer has shown it.
@@ -120,7 +120,7 @@ pub enum LockView<'a, R: SessionRecord> {
 
 /// The session and the token of a term.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Held<R: SessionRecord> {
+struct Claim<R: SessionRecord> {
     session: R::SessionId,
     token: u64,
 }
@@ -130,7 +130,7 @@ struct Held<R: SessionRecord> {
 enum ObservedLock<R: SessionRecord> {
     Unknown,
     Absent {
-        /// When it may be created: later than the first answer only if the object was seen before.
+        /// The moment from which it may be created. Only a process that has seen the object has to wait for it.
         free_at: LocalInstant,
     },
     Free {
@@ -139,7 +139,7 @@ enum ObservedLock<R: SessionRecord> {
     },
     Held {
         version: R::Version,
-        by: Held<R>,
+        by: Claim<R>,
     },
     /// A plain lease, or something unreadable, which has no known version. It is never overwritten.
     Refused {
@@ -155,7 +155,7 @@ enum InFlight<R: SessionRecord> {
         poll_by: LocalInstant,
     },
     Take {
-        by: Held<R>,
+        by: Claim<R>,
         poll_by: LocalInstant,
     },
     Release,
@@ -173,6 +173,7 @@ pub struct LockPermit<'a, R: SessionRecord> {
     holder: Option<(&'a R::Identity, &'a R::SessionId, Duration)>,
     token: u64,
     expected: Option<R::Version>,
+    /// Until when a take counts as a poll. A release does not use this.
     poll_by: LocalInstant,
 }
 
@@ -187,9 +188,9 @@ impl<R: SessionRecord> LockPermit<'_, R> {
     pub fn write(self, draw_id: impl FnOnce() -> R::WriteId, decoration: R::Decoration) -> Write<R> {
         let LockPermit { lock, in_flight, holder, token, expected, poll_by } = self;
         in_flight.insert(match holder {
-            Some((_, session, _)) => InFlight::Take { by: Held { session: session.clone(), token }, poll_by },
+            Some((_, session, _)) => InFlight::Take { by: Claim { session: session.clone(), token }, poll_by },
             None => {
-                // S2: even if a read shows the released record again, no term begins: the release may be in flight.
+                // S2: even if a later read still shows the holder, no term begins: the release may still be committed.
                 lock.first_new_token = lock.first_new_token.max(token + 1);
                 InFlight::Release
             }
@@ -217,12 +218,12 @@ impl<R: SessionRecord> LockTable<R> {
         }
     }
 
-    /// Forgets what is known of a lock, so that its number can be given to another one. This is refused while the local
-    /// session may hold the lock, while a request is in flight, or while work runs. Ended terms are forgotten, too, so
-    /// the next read must not be out of date: an old record of the local session would begin its term again.
+    /// Forgets what is known of a lock, so that its number can be given to another one. This is refused while a request
+    /// is in flight, and, with `WorkRuns`, while work runs or the local session may hold the lock. Ended terms are
+    /// forgotten, too: if the next read were out of date, an old record of that session would begin its term again.
     pub fn forget(&mut self, id: LockId, own: Option<&Lease<R>>) -> Result<(), NoPermit> {
         let (lock, _) = idle(&mut self.locks, &mut self.in_flight, id)?;
-        if lock.works_for.is_some() || lock.names(own) {
+        if lock.working_session.is_some() || lock.names(own) {
             return Err(NoPermit::WorkRuns);
         }
         *lock = Lock::new();
@@ -269,7 +270,7 @@ impl<R: SessionRecord> LockTable<R> {
 
     /// The session of the term whose work is running.
     pub fn work_of(&self, id: LockId) -> Option<&R::SessionId> {
-        self.locks.get(id as usize)?.works_for.as_ref()
+        self.locks.get(id as usize)?.working_session.as_ref()
     }
 
     /// Returns `true` if a request about the lock waits for its answer.
@@ -293,7 +294,7 @@ impl<R: SessionRecord> LockTable<R> {
     }
 
     /// Rules S6 and 8: returns `true` if work runs that needs this session. When the session ends, no more work begins, and
-    /// [`Lease::work_ended`] may be called only once this is false: the session must not be released while work runs.
+    /// [`Lease::work_ended`] must not be called before this is false: no session is released while work runs.
     pub fn works_for(&self, session: &R::SessionId) -> bool {
         self.works.contains_key(session)
     }
@@ -326,7 +327,7 @@ impl<R: SessionRecord> LockTable<R> {
         // If the session is not renewed, others end it and take the locks that name it. If our write is committed after that, it begins no
         // term: see `start`.
         let session = own.session().filter(|_| own.term(now).is_some()).ok_or(NoPermit::Nothing)?;
-        if lock.works_for.is_some() {
+        if lock.working_session.is_some() {
             // No term begins while work of an ended term still runs, however long ago that term ended (rule 8).
             return Err(NoPermit::WorkRuns);
         }
@@ -335,15 +336,16 @@ impl<R: SessionRecord> LockTable<R> {
             ObservedLock::Absent { .. } => (None, 0),
             ObservedLock::Free { version, token } => (Some(version.clone()), *token),
             ObservedLock::Held { version, by } if others.is_over(&by.session) => (Some(version.clone()), by.token),
+            // A held lock, too: it is free once its session is known to be over, or a read shows that it was released.
             ObservedLock::Held { .. } | ObservedLock::Unknown => return Err(NoPermit::Unread),
             // A plain lease would need a watch of its own, which this table does not have.
             ObservedLock::Refused { .. } => return Err(NoPermit::Nothing),
         };
         if token >= MAX_TOKEN {
-            // The largest token blocks the lock while the record shows it. An operator can correct the record.
+            // The largest token blocks the lock until a read shows that an operator has corrected the record.
             return Err(NoPermit::Unread);
         }
-        // Not the record's token plus one: after a deletion or a false read, this process may have seen larger ones.
+        // Not the record's token plus one: after a deletion or an out-of-date read, larger ones may have been seen.
         let token = lock.next_token;
         Ok(LockPermit { lock, in_flight, holder: Some((me, session, own.lease_duration())), token, expected, poll_by })
     }
@@ -358,7 +360,7 @@ impl<R: SessionRecord> LockTable<R> {
         let (lock, in_flight) = idle(&mut self.locks, &mut self.in_flight, id)?;
         // A term whose window has just closed must not block the release.
         lock.tick(now, Some(own));
-        if lock.leads || lock.works_for.is_some() {
+        if lock.leads || lock.working_session.is_some() {
             // Rule 8: leadership ends first, then the work, then the lock.
             return Err(NoPermit::WorkRuns);
         }
@@ -380,7 +382,7 @@ impl<R: SessionRecord> LockTable<R> {
     /// earlier term had its token, and this process has not sent a release of it.
     pub fn start(&mut self, now: LocalInstant, id: LockId, own: &Lease<R>) -> Result<LockTerm, NoPermit> {
         let lock = self.locks.get_mut(id as usize).ok_or(NoPermit::Nothing)?;
-        if lock.works_for.is_some() {
+        if lock.working_session.is_some() {
             return Err(NoPermit::WorkRuns);
         }
         // Not `valid`, which requires a term that has begun.
@@ -391,7 +393,7 @@ impl<R: SessionRecord> LockTable<R> {
         // From now on, no read begins this term again.
         lock.first_new_token = term.token + 1;
         // Counted before the work begins, so that the session is not released while it runs.
-        (lock.leads, lock.works_for) = (true, own.session().cloned());
+        (lock.leads, lock.working_session) = (true, own.session().cloned());
         if let Some(session) = own.session() {
             *self.works.entry(session.clone()).or_default() += 1;
         }
@@ -405,9 +407,9 @@ impl<R: SessionRecord> LockTable<R> {
         }
     }
 
-    /// Takes the end of a term's work. The term continues: a process may lead although its work is complete.
+    /// Notes the end of a term's work. The term continues: a process may lead although its work is complete.
     pub fn work_ended(&mut self, id: LockId) {
-        let ended = self.locks.get_mut(id as usize).and_then(|lock| lock.works_for.take());
+        let ended = self.locks.get_mut(id as usize).and_then(|lock| lock.working_session.take());
         let Some(session) = ended else { return };
         if let Entry::Occupied(mut works) = self.works.entry(session) {
             *works.get_mut() -= 1;
@@ -419,11 +421,11 @@ impl<R: SessionRecord> LockTable<R> {
 
     // ---- Answers ----
 
-    /// Takes the answer to a write. `committed` is its version, or `None` after any error.
+    /// Handles the answer to a write. `committed` is its version, or `None` after any error.
     pub fn write_answered(&mut self, id: LockId, committed: Option<R::Version>) {
         let Some(lock) = self.locks.get_mut(id as usize) else { return };
-        let is_write = !matches!(self.in_flight.get(&id), Some(InFlight::Read { .. }));
-        let sent = if is_write { self.in_flight.remove(&id) } else { None };
+        let is_read = matches!(self.in_flight.get(&id), Some(InFlight::Read { .. }));
+        let sent = if is_read { None } else { self.in_flight.remove(&id) };
         match (sent, committed) {
             (Some(InFlight::Take { by, poll_by }), Some(version)) => {
                 lock.saw_token(by.token);
@@ -437,14 +439,12 @@ impl<R: SessionRecord> LockTable<R> {
                     lock.seen = ObservedLock::Free { version, token: by.token };
                 }
             }
-            // A write of unknown outcome may be committed at any time. The known version is kept: if it was replaced, the next write
-            // fails.
+            // The write may still be committed. The known version stays: if it is replaced, the next write fails.
             _ => {}
         }
     }
 
-    /// Takes the answer to a read. `others` learns of the session that holds the lock. `own` is the local session, if there is
-    /// one.
+    /// Handles the answer to a read. `others` learns of the session that holds the lock. `own` is the local session.
     pub fn read_answered<N: Default>(
         &mut self,
         now: LocalInstant,
@@ -471,12 +471,12 @@ impl<R: SessionRecord> LockTable<R> {
                 lock.saw_token(token);
                 match record.session() {
                     Some(session) => {
-                        // The local session is not one of the others until it is closed: no process waits for its own.
+                        // The local session is not added: no process waits for itself. Once closed, it is like others.
                         if own.and_then(Lease::session) != Some(&session) {
                             let stated = record.session_lease().unwrap_or_else(|| others.longest_lease());
                             others.discover(&session, Some(stated));
                         }
-                        ObservedLock::Held { version, by: Held { session, token } }
+                        ObservedLock::Held { version, by: Claim { session, token } }
                     }
                     None if record.holder().is_none() => ObservedLock::Free { version, token },
                     None => ObservedLock::Refused { version: Some(version), lease: record.lease_duration() },
@@ -501,8 +501,8 @@ impl<R: SessionRecord> LockTable<R> {
         }
     }
 
-    /// Takes the version of a lock in a listing that was requested at `asked_at`. If the version is the known one, this counts as a poll.
-    /// Otherwise the lock has to be read, because a listing shows no holder.
+    /// Notes a lock's version in a listing that was requested at `asked_at`. If it is the known version, this counts as
+    /// a poll. Otherwise the lock has to be read, because a listing shows no holder.
     pub fn listed(
         &mut self,
         now: LocalInstant,
@@ -521,7 +521,7 @@ impl<R: SessionRecord> LockTable<R> {
         }
     }
 
-    /// For explorers: shows every moment to `visitor`.
+    /// For model checkers: shows every moment to `visitor`.
     pub fn visit(&mut self, visitor: &mut impl Visitor<R>) {
         let visit_poll = |poll_by: &mut LocalInstant, visitor: &mut _| {
             // A poll that counts forever must not get an end.
@@ -573,11 +573,11 @@ impl<R: SessionRecord> Lock<R> {
             first_new_token: 0,
             poll_by: LocalInstant::default(),
             leads: false,
-            works_for: None,
+            working_session: None,
         }
     }
 
-    fn holder(&self) -> Option<Held<R>> {
+    fn holder(&self) -> Option<Claim<R>> {
         match &self.seen {
             ObservedLock::Held { by, .. } => Some(by.clone()),
             _ => None,
@@ -618,7 +618,7 @@ impl<R: SessionRecord> Lock<R> {
     /// Rule S5: the moment from which a missing object may be created. If the object was seen before, a session may hold the lock, and all
     /// others wait until that session must have polled it. Further reads and candidacies of this process do not restart this wait.
     fn free_at<N>(&self, now: LocalInstant, bounds: Bounds, others: &Directory<R, N>) -> LocalInstant {
-        let own_lease = match &self.seen {
+        let record_lease = match &self.seen {
             ObservedLock::Absent { free_at } => return *free_at,
             // This process has never seen the object, so it knows of no holder.
             ObservedLock::Unknown => return now,
@@ -628,7 +628,7 @@ impl<R: SessionRecord> Lock<R> {
             ObservedLock::Held { .. } | ObservedLock::Free { .. } => Duration::ZERO,
             ObservedLock::Refused { lease, .. } => *lease,
         };
-        let lease = others.longest_lease().max(own_lease);
+        let lease = others.longest_lease().max(record_lease);
         now + bounds.until_polled(lease)
     }
 }
