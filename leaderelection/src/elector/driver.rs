@@ -102,6 +102,7 @@ impl Driver {
         let ready = async {
             // Rule 8: no term begins while work of an earlier term runs. Such work may outlive its run.
             earlier_work.ended().await;
+            // Each try of the check gets a new id, because the check names its own objects after the id.
             store_check
                 .require_passed(config.basics.store_check.as_deref(), || config.candidacy(entropy.new_id()))
                 .await
@@ -135,7 +136,8 @@ impl Driver {
                 run.term_runner.report.finished();
                 return Ok(outcome);
             }
-            // Dropped work must be able to end before the next event, which might abandon it: see `DroppedWork`.
+            // If this step has dropped the work, the runtime runs the work once more, so that it can end. Otherwise,
+            // the next event might abandon it.
             run.dropped_work.wait_until_run().await;
             // A single attempt ends with the command to stop, not with a return: a write with an unknown outcome (rule
             // 6) may have won the lease. The machine then reads, and releases the lease if so configured.
@@ -183,7 +185,8 @@ impl Driver {
     }
 
     /// Takes one step of the machine, with one reading of the clock, and carries out all effects of that step. A tick
-    /// brings its reading: the one with which the sleep ended. An extension of a closed window takes a further step.
+    /// brings its reading: the one with which the sleep ended. If the step extends a window that has closed meanwhile,
+    /// another step follows, with a new reading.
     fn step(&mut self, event: Event, run: &mut Run) {
         let mut now = if let Event::Tick(now) = event { now } else { self.config.basics.clock.now() };
         match event {
@@ -206,7 +209,9 @@ impl Driver {
                 let (answer, error) = asked.answered(result);
                 let describe = || self.config.lock.describe();
                 let noticed = self.anomalies.answered(&asked, &answer, &self.entropy, describe);
-                run.term_runner.report.answered(now, &asked, &answer, error.as_ref(), &noticed, None);
+                // An elector's own lock belongs to no session.
+                let session = None;
+                run.term_runner.report.answered(now, &asked, &answer, error.as_ref(), &noticed, session);
                 run.term_runner.report.left_out(self.config.lock.parts_left_out());
                 self.election.handle(now, Input::Answer(answer), self.entropy.at(now));
                 if error.is_none() {

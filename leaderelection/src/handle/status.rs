@@ -52,7 +52,7 @@ pub struct LeaderStatus {
     pub remaining: Duration,
     /// The lease as the elector last read or wrote it; `None` before the first read, or if no object exists.
     pub observed: Option<ObservedLease>,
-    /// The last error between the elector and its lock; `None` if no error has happened.
+    /// The last error; `None` if none has happened: see [`LeaderHandle::last_error`].
     pub last_error: Option<LastError>,
 }
 
@@ -142,6 +142,7 @@ impl StatusWriter {
     /// Records an error between the elector and its lock.
     pub(crate) fn fail(&self, error: RecordedError) {
         self.0.change(|status| {
+            // Keeps the start of a series of equal errors.
             let error = error.after(status.recorded_error.as_deref(), status.sighting.as_ref());
             status.recorded_error = Some(Box::new(error));
             status.errors = status.errors.wrapping_add(1);
@@ -286,15 +287,16 @@ impl LeaderHandle {
         self.status.read().history.to_vec()
     }
 
-    /// The last error between the elector and its lock; `None` if no error has happened. If its [`age`](LastError::age) is greater than
-    /// [`ObservedLease::checked_for`], the store has answered a later request.
+    /// The last error between the elector and its lock, or between its session and the store; `None` if no error has
+    /// happened. If its [`age`](LastError::age) is greater than [`ObservedLease::checked_for`], the store has answered
+    /// a later request.
     #[must_use]
     pub fn last_error(&self) -> Option<LastError> {
         self.status().last_error
     }
 
-    /// Completes when a request to the lock has failed since the last call. Conflicts do not count as failures.
-    /// Cancellation safe.
+    /// Completes when a request to the lock, or one of its session, has failed since the last call. The first call also
+    /// completes if one has failed before this handle existed. Conflicts do not count as failures. Cancellation safe.
     ///
     /// # Errors
     ///
@@ -315,7 +317,8 @@ impl LeaderHandle {
         }
     }
 
-    /// Completes when the holder or the elector's own term has changed since the last call. Cancellation safe.
+    /// Completes when the holder or the elector's own term has changed since the last call. The first call also
+    /// completes if one of them has changed before this handle existed. Cancellation safe.
     ///
     /// A renewal does not count as a change, and neither does a lease that expires by itself.
     ///
@@ -371,7 +374,7 @@ impl LeaderHandle {
     ///
     /// When this function returns, the elector no longer leads. The elector then waits for the work to end, and
     /// releases the lease with the name of the next leader in the record. The named candidate takes over at its next
-    /// poll. All others, including this candidate, compete only one lease duration later.
+    /// poll. All others, and this elector, compete only one lease duration later.
     ///
     /// The lease is released even if
     /// [`release_on_cancel`](crate::LeaderElectionConfigBuilder::release_on_cancel) is off.

@@ -131,7 +131,7 @@ impl TimeLimit {
 }
 
 thread_local! {
-    /// What the request that this thread polled last is waiting for. A limit reads the step right after it has polled
+    /// The step of the request that was last polled on this thread. A limit reads the step right after it has polled
     /// its request. So an outer limit finds the same step as an inner one, and no request has to carry its step.
     static STEP: Cell<Step> = const { Cell::new(Step::Answer) };
 }
@@ -144,6 +144,24 @@ enum Step {
     Answer,
     /// The credentials, from the source with this name.
     Credentials(&'static str),
+}
+
+impl Step {
+    /// What did not happen in time.
+    fn failure(self) -> &'static str {
+        match self {
+            Self::Answer => "no answer",
+            Self::Credentials(_) => "the credentials were not loaded",
+        }
+    }
+
+    /// What people should check.
+    fn suspect(self) -> &'static str {
+        match self {
+            Self::Answer => "the network and the endpoint",
+            Self::Credentials(source) => source,
+        }
+    }
 }
 
 thread_local! {
@@ -237,17 +255,7 @@ pub async fn loading_credentials_of<T>(source: &'static str, loading: impl Futur
 
 /// The error of a request that took longer than its [`TimeLimit`]. The outcome of the request is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{} within {limit:?} ({setting}); check {}, or allow more time",
-    match *.step {
-        Step::Answer => "no answer",
-        Step::Credentials(_) => "the credentials were not loaded",
-    },
-    match *.step {
-        Step::Answer => "the network and the endpoint",
-        Step::Credentials(source) => source,
-    }
-)]
+#[error("{} within {limit:?} ({setting}); check {}, or allow more time", .step.failure(), .step.suspect())]
 pub struct NoAnswer {
     limit: Duration,
     setting: &'static str,

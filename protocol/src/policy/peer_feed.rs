@@ -158,7 +158,7 @@ impl PeerFeed {
         Compared::Neither
     }
 
-    /// Remembers that a read is sent.
+    /// Remembers that a read is sent, which may contradict the messages that came before.
     pub fn asked(&mut self) {
         self.is_asked = self.unanswered_since().is_some();
         if let Some(newest @ ReportedWrite { confirmation: Confirmation::None, .. }) = &mut self.newest {
