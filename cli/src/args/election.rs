@@ -39,15 +39,16 @@ pub(crate) struct ElectionArgs {
     pub(crate) timing: Timing,
     /// Trust the store's clock within this slack
     ///
-    /// The store's clock gives the lease's age, and the slack (at least 1s) is subtracted from it. If the lease
-    /// is over by the reduced age, a candidate takes it over at its first read. If the clocks of the store's servers differ
-    /// from each other by more than the slack minus 1s, two leaders are possible.
+    /// The store's clock gives the lease's age, and the slack (at least 1s) is subtracted from it. If the lease has ended even by
+    /// this reduced age, a candidate takes it over at its first read. If the clocks of the store's servers differ from each other by
+    /// more than the slack minus 1s, two leaders are possible.
     #[arg(long, value_name = "SLACK", value_parser = duration, hide_short_help = true)]
     trust_store_clock: Option<Duration>,
     /// Set the rank, 0 (first) to 99
     ///
     /// A candidate of rank N waits N retry periods before it takes a free lease. The default is 0. A candidate
-    /// reliably wins against one whose number is higher by 3 or more, or by more than that with --follower-interval.
+    /// reliably wins against one whose number is higher by 3 or more. With --follower-interval, the
+    /// difference must be larger.
     #[arg(long, value_name = "N", value_parser = rank())]
     rank: Option<u8>,
     /// Ask a leader of a worse rank to hand over

@@ -30,9 +30,9 @@ use crate::output::{BOLD, Format, Output};
 ///
 /// SINCE and UNTIL come from the holders' clocks. UNTIL is the end of the term,
 /// or its last known renewal. ENDED is the reason that the holder recorded. After
-/// a crash, the next holder records `expired`; if the lock keeps its last writes,
-/// the next write shows the reason. The last term may have expired since: see
-/// `leaderelect status`.
+/// a crash, the next holder records `expired`. If nobody recorded a reason and the
+/// lock keeps its last writes, the first write after the term shows why it ended.
+/// The last term may have expired since: see `leaderelect status`.
 ///
 /// If --lock is given several times, each of these locks is shown separately: a
 /// term had a leader only if a majority of them shows it.

@@ -97,8 +97,9 @@ The annotation leaderelection/token of a Lease is the fencing token. It grows wi
 client writes. A deleted Lease leaves a record with the token.
 
 In --token-file, a line may list namespaces after the token, separated by commas; the token is then valid only for their \
-Leases. Append :read to a namespace to make the token read-only there. * stands for all namespaces, and only with :read. Example: `TOKEN \
-web,batch:read`. Instead of a token, a line may name a service account: see --token-review. /livez, /readyz and /healthz need no token. /metrics is for Prometheus.
+Leases. Append :read to a namespace to make the token read-only there. `*:read` grants reading in all namespaces; `*` without :read \
+is refused. Example: `TOKEN web,batch:read`. Instead of a token, a line may name a service account: see --token-review. \
+/livez, /readyz and /healthz need no token. /metrics is for Prometheus.
 
 --second-folder is for the second of three rollouts that move electors from one folder to another, or from a cluster to a \
 folder, without two leaders: see docs/migrating.md.";

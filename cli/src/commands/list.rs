@@ -29,9 +29,8 @@ use crate::survey::{Row, Scanner};
 ///   failed        nobody leads; by the history of the lock, the last work failed
 ///   expired       the lease ended at least 1s ago by the store's clock, or with
 ///                 --watch-for: no renewal came for a whole lease
-///   stale?        comparing the holder's clock with this machine's, the lease seems
-///                 to be over, and the store reports no ages; use --watch-for to
-///                 find out
+///   stale?        the lease seems over by comparing two machines' clocks, because
+///                 the store reports no ages; use --watch-for to find out
 ///
 /// or `cannot be read` or `not a record`. If the watch was too short, STATE stays
 /// held or stale?.

@@ -28,8 +28,8 @@ use crate::survey::slots;
 /// clocks of different machines are not compared. With --watch-for, the command
 /// watches until it sees a renewal, or until the lease expires. Without it, an
 /// expired lease is recognized only if the store reports the age of its objects,
-/// and from 1s after the lease's end. If the store reports no ages, the holder's
-/// own times are shown as a hint.
+/// and only 1s or more after the lease's end. If the store reports no ages, the
+/// holder's own times are shown as a hint.
 ///
 /// For the URL of `run --slots`, which has no object, the command lists the slots.
 /// A lock of a session has no lease of its own: the command shows the session, its
