@@ -18,7 +18,7 @@ use leaderelection_store_support::request::Words;
 use leaderelection_store_support::variable;
 
 use crate::credential::AzureCredential;
-use crate::error::misconfigured;
+use crate::error::{NO_LOGIN, misconfigured};
 use crate::transport;
 
 /// The service of tokens, unless `AZURE_AUTHORITY_HOST` names another.
@@ -159,9 +159,7 @@ impl TokenCredential for FirstThatWorks {
                 Err(error) => problems.push(error.to_string()),
             }
         }
-        let advice = "neither the tools of Azure nor this machine's identity give a token: run az login, or set \
-                      AZURE_STORAGE_CONNECTION_STRING, or AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET";
-        Err(Error::with_message(ErrorKind::Credential, format!("{advice}: {}", problems.join("; "))))
+        Err(Error::with_message(ErrorKind::Credential, format!("{NO_LOGIN}: {}", problems.join("; "))))
     }
 }
 

@@ -17,6 +17,10 @@ pub(crate) fn misconfigured(message: String) -> StoreError {
     StoreError::new(StoreErrorKind::Fatal, message)
 }
 
+/// The beginning of the error of an environment that names no identity, on a machine that has none. The error of a request
+/// keeps only the text of this error.
+pub(crate) const NO_LOGIN: &str = "neither Azure's tools nor this machine's identity gave one";
+
 /// The code of a 404 about a blob. Without it, a 404 may be the answer of a gateway.
 const NO_BLOB: &str = "BlobNotFound";
 
@@ -93,11 +97,16 @@ fn answered(operation: Operation, status: u16, code: &str) -> Verdict {
 }
 
 /// Returns the known effect of a request without an answer: a request that was never sent has none.
-fn unanswered(kind: &ErrorKind) -> Verdict {
-    match kind {
+fn unanswered(error: &Error) -> Verdict {
+    match error.kind() {
         ErrorKind::Connection => (
             StoreErrorKind::Rejected,
             "cannot connect; check the network, and if it has never answered, the account's name and the endpoint",
+        ),
+        ErrorKind::Credential if error.to_string().starts_with(NO_LOGIN) => (
+            StoreErrorKind::Rejected,
+            "cannot get a token; the request was not sent; run az login, or set AZURE_STORAGE_CONNECTION_STRING, or \
+             AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET",
         ),
         ErrorKind::Credential => (
             StoreErrorKind::Rejected,
@@ -132,7 +141,7 @@ pub(crate) fn explain(operation: Operation, object: &str, error: Error) -> Store
     if error.downcast_ref::<LoadedAnew>().is_some() {
         return failed(object, answer::with_code(answer::LOADED_ANEW, 401, ""), None);
     }
-    failed(object, unanswered(error.kind()), words(error))
+    failed(object, unanswered(&error), words(error))
 }
 
 /// Returns the text of the SDK's error without the URL of the request, which may contain a SAS.

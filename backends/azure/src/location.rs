@@ -32,7 +32,7 @@ const SCHEME: Scheme<AzureLocation> = Scheme {
 };
 
 /// The form of URL that is meant with the address of another store.
-const OF_S3: &str = "for a store that speaks S3's protocol, write s3://bucket/key?endpoint=http://host";
+const OF_S3: &str = "for an S3-compatible store, write s3://bucket/key?endpoint=http://host";
 
 /// The variables by which an environment shows that it is one of Azure's.
 const SIGNS: [&str; 4] = [ACCOUNT, "AZURE_CLIENT_ID", "AZURE_FEDERATED_TOKEN_FILE", "IDENTITY_ENDPOINT"];
@@ -201,8 +201,9 @@ impl FromStr for AzureLocation {
         let location = Self::checked(account.to_owned(), container.to_owned(), &endpoint, key.to_owned());
         let mut location = location.map_err(|problem| match host::is_blob_host(&endpoint) {
             true => wrong(problem),
-            false => wrong(format!("http:// and https:// URLs name Azure blobs, and this one is invalid: {problem}"))
-                .and(OF_S3),
+            false => wrong(format!(
+                "{OF_S3}; an http:// or https:// URL names an Azure blob, and this one is invalid: {problem}"
+            )),
         })?;
         let (ours, sas): (Vec<_>, Vec<_>) =
             query.into_iter().flat_map(|query| query.split('&')).partition(|&one| one.starts_with("ca="));

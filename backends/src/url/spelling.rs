@@ -173,5 +173,6 @@ async fn a_host_that_is_none_of_azures_is_told_how_to_name_a_store_of_s3() {
         assert!(error.starts_with(store) && error.contains("s3://bucket/key?endpoint=http://host"), "{error}");
     }
     let error = parse("http://127.0.0.1:9000/bucket/key").unwrap_err();
-    assert!(error.contains("no blob after the container; for a store that speaks S3's protocol"), "{error}");
+    assert!(error.contains("for an S3-compatible store, write s3://bucket/key?endpoint=http://host; "), "{error}");
+    assert!(error.contains("and this one is invalid: no blob after the container"), "{error}");
 }

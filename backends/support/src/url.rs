@@ -82,10 +82,4 @@ impl UrlError {
     pub fn fatal(self) -> StoreError {
         StoreError::new(StoreErrorKind::Fatal, self.problem)
     }
-
-    /// The same error with more about its problem.
-    #[must_use]
-    pub fn and(self, more: &str) -> Self {
-        Self { problem: format!("{}; {more}", self.problem), ..self }
-    }
 }

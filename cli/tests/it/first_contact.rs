@@ -225,7 +225,7 @@ fn what_is_missing_is_named_with_the_variable_the_file_or_the_parameter() {
             "an object of a store on a host of one's own",
             "http://host/bucket/key",
             &KEYS,
-            &["for a store that speaks S3's protocol, write s3://bucket/key?endpoint=http://host"],
+            &["for an S3-compatible store, write s3://bucket/key?endpoint=http://host"],
         ),
         (
             "a SAS for everybody to read",
