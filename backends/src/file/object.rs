@@ -221,7 +221,7 @@ impl ObjectDirectory {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) if error.kind() == ErrorKind::NotADirectory && self.is_taken() => {
                 let message = format!(
-                    "{} is a file of another program (the lock is a directory of that name); move it, or choose another name",
+                    "{} is a file, but a lock is a directory: another program made the file; move it, or name the lock differently",
                     self.name
                 );
                 Err(StoreError::new(StoreErrorKind::Unreadable, message))

@@ -66,7 +66,7 @@ async fn somebody_elses_file_at_the_key_is_never_touched() {
     assert!(
         error
             .to_string()
-            .contains("photo.jpg is a file of another program (the lock is a directory of that name); move it"),
+            .contains("photo.jpg is a file, but a lock is a directory: another program made the file; move it"),
         "{error}"
     );
     for precondition in [Precondition::Absent, Precondition::Matches(Version::new("1"))] {
