@@ -164,7 +164,7 @@ fn wrong_usage_has_a_code_of_its_own_and_is_shown_what_is_right() {
         (run_with(&["--lease-time", "3s"]), "a similar argument exists: '--lease-duration'"),
         (run_with(&["--identity", ""]), "--identity"),
         (run_with(&["--service", ""]), "--service (\"\")"),
-        (run_with(&["--quorum", "2"]), "--quorum (2)"),
+        (run_with(&["--quorum", "2"]), "--quorum (2) is more than the number of locks (1)"),
         (end(&["run", &lock, "--max-runtime", "1h"]), "<COMMAND>"),
         (run_with(&["--campaign", "--no-wait"]), "cannot be used with"),
         (end(&["no-such-command"]), "Usage: leaderelect"),

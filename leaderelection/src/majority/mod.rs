@@ -153,8 +153,13 @@ impl Majority {
             return Err(ConfigError::new("identity", problem));
         };
         let size = parts.len();
-        if !(size / 2 + 1..=size).contains(&quorum) {
-            let least = size / 2 + 1;
+        if quorum > size {
+            let problem =
+                format!("({quorum}) is more than the number of locks ({size}); name more locks, or a smaller number");
+            return Err(ConfigError::new("needed", problem));
+        }
+        let least = size / 2 + 1;
+        if quorum < least {
             let choice = if least == size { format!("{size}") } else { format!("from {least} to {size}") };
             let problem = format!("({quorum}) must be {choice}: more than half of the locks ({size})");
             return Err(ConfigError::new("needed", problem));

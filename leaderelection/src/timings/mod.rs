@@ -135,8 +135,9 @@ impl Timings {
     pub(crate) fn check_for(&self, longest: Duration, follower: Option<Duration>) -> Result<Duration, ConfigError> {
         let lease_duration = self.lease_duration;
         if lease_duration > longest {
-            let longest = if longest == LONGEST_LEASE { "24h".to_owned() } else { format!("{longest:?}") };
-            let problem = format!("({lease_duration:?}) must be at most {longest}, the limit of this lock");
+            let spelled = |duration| humantime::format_duration(duration).to_string();
+            let longest = if longest == LONGEST_LEASE { "24h".to_owned() } else { spelled(longest) };
+            let problem = format!("({}) must be at most {longest}, the limit of this lock", spelled(lease_duration));
             return Err(ConfigError::new("lease_duration", problem));
         }
         self.check_follower_interval(follower)

@@ -86,7 +86,7 @@ fn timings_must_leave_room_for_each_other() {
     );
     assert_eq!(
         refusal(|b| b.lease_duration(secs(86_401))),
-        "lease_duration (86401s) must be at most 24h, the limit of this lock"
+        "lease_duration (1day 1s) must be at most 24h, the limit of this lock"
     );
     assert_eq!(refusal(|b| b.retry_period(Duration::MAX)).split(' ').next(), Some("renew_deadline"));
     assert_eq!(refusal(|b| b.name("")), "name (\"\") must not be empty");

@@ -128,7 +128,7 @@ fn timings_that_do_not_suit_the_elector_are_refused_and_change_nothing() {
     let config = builder(lock, Journal::default().callbacks()).follower_interval(SECOND * 8).build().unwrap();
     let handle = DefaultLeaderElector::new(config).handle();
     let refused = handle.reconfigure(timings(90_000, 10, 2)).unwrap_err().to_string();
-    assert_eq!(refused, "lease_duration (90000s) must be at most 24h, the limit of this lock");
+    assert_eq!(refused, "lease_duration (1day 1h) must be at most 24h, the limit of this lock");
     let refused = handle.reconfigure(timings(10, 8, 2)).unwrap_err();
     assert_eq!(refused.field(), "follower_interval");
     assert!(handle.reconfigure(timings(30, 20, 4)).is_ok());
