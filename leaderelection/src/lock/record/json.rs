@@ -86,8 +86,10 @@ pub(crate) fn parse_of_session(body: &[u8], max_lease_duration: Duration) -> Res
         let problem = format!("{} bytes are more than {MAX_BODY_BYTES}", body.len());
         return Err(RecordError::new("body", problem));
     }
-    let mut fields: UnknownFields =
-        serde_json::from_slice(body).map_err(|error| RecordError::new("body", error.to_string()))?;
+    let mut fields: UnknownFields = serde_json::from_slice(body).map_err(|error| {
+        let problem = if error.is_data() { error.to_string() } else { format!("not JSON: {error}") };
+        RecordError::new("body", problem)
+    })?;
     let holder_identity = take(&mut fields, HOLDER_IDENTITY)?;
     if holder_identity.is_none() && fields.get(TERMS_OF_HISTORY).is_some() {
         let problem = "it is the history of another lock, which `keep_history` writes beside that: choose another name";
