@@ -79,5 +79,5 @@ pub(crate) fn pause(text: &str) -> Result<Duration, String> {
 /// Parses a duration such as `15s`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     leaderelection::timings::parse_duration(text)
-        .map_err(|error| format!("{error}; expected a number and a unit, such as 15s, 1m30s or 400ms"))
+        .map_err(|_| "expected a number and a unit, such as 15s, 1m30s or 400ms".to_owned())
 }

@@ -99,7 +99,7 @@ pub(crate) async fn run(args: Args, output: &Output) -> Result<Exit, Failure> {
     }
     let intervention = intervene::within(&args.lock, target.request_transfer(&seen.record, &args.to)).await?;
     let next = if intervention.after.is_released() || seen.observed.holder().is_none() {
-        format!("{:?} takes over at its next poll; the others wait for one lease duration", args.to)
+        format!("if {:?} competes, it takes over at its next poll; the others wait for one lease duration", args.to)
     } else if intervention.after.holder_identity == args.to {
         format!("{:?} has taken over already", args.to)
     } else if seen.session().is_some() {

@@ -94,7 +94,7 @@ fn where_nobody_leads_there_is_nobody_to_hand_over() {
     place.overwrite("a", &record("", "1s", 7, "2"));
     let ended = end(&["transfer", &lock, "--to", "node-2", "--yes"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("\"node-2\" takes over at its next poll"), "{ended:?}");
+    assert!(ended.stdout.contains("if \"node-2\" competes, it takes over at its next poll"), "{ended:?}");
     assert!(!ended.stdout.contains("the leader hands over"), "{ended:?}");
 }
 

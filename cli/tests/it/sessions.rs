@@ -231,7 +231,7 @@ fn transfer_asks_the_leader_of_a_session_s_lock_and_says_when_it_is_read() {
 
     let ended = end(&["transfer", &place.lock("c"), "--to", "node-1", "--yes"]);
     assert!(!ended.stderr.contains("check the name"), "{ended:?}");
-    assert!(ended.stdout.contains("\"node-1\" takes over at its next poll"), "{ended:?}");
+    assert!(ended.stdout.contains("if \"node-1\" competes, it takes over at its next poll"), "{ended:?}");
 
     let before = place.body("sessions/s1");
     let ended = end(&["transfer", &place.file("sessions/s1"), "--to", "node-2", "--yes"]);

@@ -70,7 +70,7 @@ impl Timing {
 /// Parses a duration. The error contains an example.
 fn duration(text: &str) -> Result<Duration, String> {
     leaderelection::timings::parse_duration(text)
-        .map_err(|error| format!("{error}; a duration is a number and a unit, such as 15s or 400ms"))
+        .map_err(|_| "expected a number and a unit, such as 15s or 400ms".to_owned())
 }
 
 impl Settings {
