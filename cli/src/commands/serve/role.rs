@@ -8,8 +8,7 @@ use leaderelection::TermEndReason;
 use super::snapshot::Snapshot;
 use crate::cause::Cause;
 use crate::lock::status::LockStatus;
-use crate::lock::view::View;
-use crate::pages::words;
+use crate::lock::view::{View, short};
 
 /// This candidate, as its page tells of it.
 #[derive(Clone, Copy, Debug)]
@@ -52,12 +51,12 @@ impl Role<'_> {
                 _ if cannot_write => "This candidate cannot take it.",
                 LockStatus::Free if self.view.preferred_holder.is_some() => {
                     // It lets the other one go first for a lease of its own (rule 14).
-                    let left = words(&self.lease.saturating_sub(self.snapshot.unchanged_for.unwrap_or_default()));
+                    let left = short(self.lease.saturating_sub(self.snapshot.unchanged_for.unwrap_or_default()));
                     return format!("This candidate takes over in {left}, unless that one leads first.").into();
                 }
                 LockStatus::Free => "This candidate competes.",
                 LockStatus::Doubtful => {
-                    let left = words(&self.snapshot.left.unwrap_or_default());
+                    let left = short(self.snapshot.left.unwrap_or_default());
                     return format!("This candidate takes over in {left}, unless that process renews it.").into();
                 }
                 _ => "This candidate takes over.",

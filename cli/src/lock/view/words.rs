@@ -78,7 +78,7 @@ impl View {
     pub(crate) fn next_step(&self) -> Option<String> {
         let step = match (self.status, &self.preferred_holder) {
             (LockStatus::Free, Some(_)) => {
-                "start NEXT or any other candidate, which leads a whole lease later; one that waits already does so by itself"
+                "start NEXT, which leads at once; any other candidate, also one that waits already, leads after one lease"
             }
             (status, _) => status.next_step()?,
         };

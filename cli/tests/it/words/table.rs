@@ -200,7 +200,7 @@ const START: &str =
     "if somebody should lead now, start a process that competes for this lock, or read the logs of those that run";
 const RESTART: &str = "start that process again if it is dead, or else read its log; no other candidate seems to run, but if \
      one does, read its log, too";
-const NEXT: &str = " or any other candidate, which leads a whole lease later; one that waits already does so by itself";
+const NEXT: &str = ", which leads at once; any other candidate, also one that waits already, leads after one lease";
 const WATCH: &str = "check whether that process still runs, and start it again if it is dead; if nobody can tell, use `leaderelect \
      status --watch-for 1m ";
 
