@@ -5,8 +5,6 @@ use std::time::Duration;
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::Serialize as _;
 
-use crate::output::escape::escape;
-
 /// The largest number of bytes of a URL in a sentence.
 const LONGEST_URL: usize = 200;
 
@@ -33,7 +31,7 @@ pub(crate) fn shell_word(url: &str) -> String {
     if url.is_empty() || url.len() > LONGEST_URL || url.contains(' ') {
         return "URL".to_owned();
     }
-    if url.chars().all(is_plain) { url.to_owned() } else { format!("'{}'", escape(url).replace('\'', r"'\''")) }
+    if url.chars().all(is_plain) { url.to_owned() } else { format!("'{}'", url.replace('\'', r"'\''")) }
 }
 
 /// Formats a time in the form that all commands use.

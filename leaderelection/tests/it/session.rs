@@ -184,31 +184,6 @@ fn a_plain_lease_is_refused_and_left_alone() {
 }
 
 #[test]
-fn a_plain_lease_is_told_after_a_record_of_another_service() {
-    let mut fleet = Fleet::default();
-    let plain = |name: &str| LeaderElectionRecord::new(name, Duration::from_secs(15));
-    let json = plain("somebody").to_json();
-    let of_another = std::str::from_utf8(&json).unwrap().replacen('{', "{\"purpose\":\"web\",", 1);
-    let incompatible = LeaderElectionRecord::from_json(of_another.as_bytes(), Duration::from_secs(60)).unwrap();
-    fleet.locks.insert(LockId(0), VersionedRecord::new(incompatible, Version::new("1")));
-    let mut rules = rules("a");
-    rules.election.service = Some("mail".to_owned());
-    fleet.join(rules, 1);
-    fleet.pass(60);
-    fleet.locks.insert(LockId(0), VersionedRecord::new(plain("else"), Version::new("2")));
-    fleet.pass(60);
-    let told = fleet.members[0].facts.iter().filter_map(|fact| match fact {
-        Fact::Refused { refusal, .. } => Some(refusal),
-        _ => None,
-    });
-    let told: Vec<_> = told.collect();
-    assert!(
-        matches!(told[..], [Refusal::IncompatibleRecord(_), Refusal::PlainLease { holder }] if holder == "else"),
-        "{told:?}"
-    );
-}
-
-#[test]
 fn a_second_process_with_one_identity_is_told_and_writes_nothing() {
     let mut fleet = Fleet::default();
     fleet.join(rules("a"), 2);

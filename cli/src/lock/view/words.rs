@@ -12,9 +12,8 @@ use crate::cause::Cause;
 use crate::exit::Failure;
 use crate::lock::status::{Age, LockStatus};
 use crate::lock::text::{ago, shell_word};
-use crate::output::escape::cut;
 
-/// The longest name in a next step.
+/// The largest number of bytes of a name in a next step.
 const LONGEST_NAME: usize = 48;
 
 /// The result of a command that succeeded.
@@ -84,11 +83,11 @@ impl View {
         };
         // The lease is one word of the command.
         let lease = humantime::format_duration(self.lease().unwrap_or(Duration::from_secs(60))).to_string();
-        let next = cut(self.preferred_holder.as_deref().unwrap_or_default(), LONGEST_NAME);
+        let next = self.preferred_holder.as_deref().filter(|next| next.len() <= LONGEST_NAME);
         Some(
             step.replace("LEASE", &lease.replace(' ', ""))
                 .replace("URL`", &format!("{}`", shell_word(&self.lock)))
-                .replace("NEXT", &next),
+                .replace("NEXT", next.unwrap_or("that candidate")),
         )
     }
 

@@ -56,8 +56,7 @@ async fn until_led(mut handle: LeaderHandle) -> Duration {
 #[test]
 fn a_leader_needs_a_majority() {
     let parts = || locks(&Default::default(), "a");
-    for (needed, problem) in
-        [(1, "needed (1) must be from 2 to 3"), (4, "needed (4) is more than the number of locks (3); name more locks")]
+    for (needed, problem) in [(1, "needed (1) must be from 2 to 3"), (4, "needed (4) is more than the number of locks")]
     {
         let error = Majority::of(parts()).unwrap().needing(needed).unwrap_err().to_string();
         assert!(error.starts_with(problem), "{error}");

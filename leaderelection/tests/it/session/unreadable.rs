@@ -6,7 +6,7 @@ use leaderelection::LeaderElectionRecord;
 use leaderelection::StoreErrorKind::{Ambiguous, Fatal, Rejected, Unreadable};
 use leaderelection::election::{self, PeerMessage};
 use leaderelection::implement::{Version, VersionedRecord};
-use leaderelection::sessions::machine::{Effect, Input, LockId, PeerRequest, SessionConfig, SessionId};
+use leaderelection::sessions::machine::{Effect, Fact, Input, LockId, PeerRequest, Refusal, SessionConfig, SessionId};
 
 use super::fleet::{Fleet, Requests, rules};
 
@@ -262,4 +262,29 @@ fn a_session_is_read_before_its_end_despite_an_old_message() {
     });
     let requests: Vec<_> = requests.collect();
     assert!(matches!(requests[..], [PeerRequest::Read, PeerRequest::End(_)]), "{requests:?}");
+}
+
+#[test]
+fn a_plain_lease_is_told_after_a_record_of_another_service() {
+    let mut fleet = Fleet::default();
+    let plain = |name: &str| LeaderElectionRecord::new(name, Duration::from_secs(15));
+    let json = plain("somebody").to_json();
+    let of_another = std::str::from_utf8(&json).unwrap().replacen('{', "{\"purpose\":\"web\",", 1);
+    let incompatible = LeaderElectionRecord::from_json(of_another.as_bytes(), Duration::from_secs(60)).unwrap();
+    fleet.locks.insert(LockId(0), VersionedRecord::new(incompatible, Version::new("1")));
+    let mut rules = rules("a");
+    rules.election.service = Some("mail".to_owned());
+    fleet.join(rules, 1);
+    fleet.pass(60);
+    fleet.locks.insert(LockId(0), VersionedRecord::new(plain("else"), Version::new("2")));
+    fleet.pass(60);
+    let told = fleet.members[0].facts.iter().filter_map(|fact| match fact {
+        Fact::Refused { refusal, .. } => Some(refusal),
+        _ => None,
+    });
+    let told: Vec<_> = told.collect();
+    assert!(
+        matches!(told[..], [Refusal::IncompatibleRecord(_), Refusal::PlainLease { holder }] if holder == "else"),
+        "{told:?}"
+    );
 }
