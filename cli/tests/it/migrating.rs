@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::guides::{commands, guide};
 use crate::lease_api::drivers;
 use crate::serve::process::eventually;
-use crate::support::{Place, Running, leaderelect};
+use crate::support::{Place, Running};
 
 /// The blocks of a page in a language.
 fn blocks(page: &str, language: &str) -> Vec<String> {
@@ -23,28 +23,32 @@ fn blocks(page: &str, language: &str) -> Vec<String> {
     blocks.map(|block| block.split_once("\n```").unwrap().0.to_owned() + "\n").collect()
 }
 
-/// The place of lines in a program, among which `…` stands for any others.
-fn place(program: &str, lines: &str) -> Range<usize> {
-    let (first, last) = lines.split_once("…\n").unwrap_or((lines, ""));
-    assert_eq!(program.matches(first).count(), 1, "the page changes what is not there once:\n{first}");
-    let start = program.find(first).unwrap();
-    let rest = start + first.len();
-    start..rest + program[rest..].find(last).expect(last) + last.len()
+/// The lines of a program that a sentence of a page names: "Replace `FIRST` by", or "Replace … from `FIRST` to the end of `FUNCTION`".
+fn place(program: &str, sentence: &str) -> Range<usize> {
+    let names: Vec<_> = sentence.split('`').skip(1).step_by(2).collect();
+    let find =
+        |text: &str, from: usize| from + program[from..].find(text).unwrap_or_else(|| panic!("{text}: {sentence}"));
+    assert_eq!(program.matches(names[0]).count(), 1, "the page changes what is not there once: {sentence}");
+    let start = program[..find(names[0], 0)].rfind('\n').unwrap() + 1;
+    let end = if sentence.contains(" to the end of ") {
+        find("\n}\n", start.max(find(&format!("fn {}(", names[1]), 0))) + 3
+    } else {
+        find("\n", start) + 1
+    };
+    start..end
 }
 
-/// A program after the changes of a page.
-fn changed(program: &str, page: &str) -> String {
-    let diffs = blocks(page, "diff").concat();
+/// A program after the changes of a page. Imports that `after` does not have are left over.
+fn changed(program: &str, page: &str, after: &str) -> String {
     let mut changed = program.to_owned();
-    for change in diffs.split("@@\n").filter(|change| !change.is_empty()) {
-        let side = |other: char| {
-            let lines = change.lines().filter(|line| !line.starts_with(other));
-            lines.map(|line| line.get(1..).unwrap_or_default().to_owned() + "\n").collect::<String>()
-        };
-        let (old, new) = (side('+'), side('-'));
-        changed.replace_range(place(&changed, &old), &new);
+    let changes = page.split("\nReplace ").skip(1);
+    for change in changes {
+        let (sentence, rest) = change.split_once("\n\n```rust,ignore\n").expect(change);
+        let (block, _) = rest.split_once("```\n").unwrap();
+        changed.replace_range(place(&changed, sentence), block);
     }
-    changed
+    let is_left_over = |line: &str| line.starts_with("use ") && !after.lines().any(|other| other == line);
+    changed.lines().filter(|line| !is_left_over(line)).map(|line| format!("{line}\n")).collect()
 }
 
 /// The source of one of our operators.
@@ -175,11 +179,10 @@ impl Deployment {
             self.image = image.parse().unwrap();
         } else if command == "kubectl rollout status deployment/operator" {
             self.roll_out().await;
+        } else if command == "kubectl get pods" {
+            assert!(!self.pods.is_empty());
         } else if command == "kubectl get lease/operator --watch" {
             self.works().await;
-        } else if let Some(arguments) = command.strip_prefix("leaderelect ") {
-            let leader = self.works().await;
-            self.run(leaderelect(arguments.split(' ')), "").wait_for_line(&leader);
         } else {
             panic!("the guide has a command that this test does not know: {command}");
         }
@@ -228,11 +231,8 @@ async fn follow(page: &str, images: [PathBuf; 2]) {
 async fn from_rust(operator: &str) {
     let page = guide(&format!("docs/from-{operator}.md"));
     has_crates(operator, &page);
-    assert_eq!(
-        changed(&source(operator, "bin/before.rs"), &page),
-        source(operator, "bin/after.rs"),
-        "what the page makes"
-    );
+    let after = source(operator, "bin/after.rs");
+    assert_eq!(changed(&source(operator, "bin/before.rs"), &page, &after), after, "what the page makes");
     let images = ["before", "after"].map(|image| built(operator, &format!("{operator}-{image}")));
     follow(&page, images).await;
 }
