@@ -55,7 +55,7 @@ fn classify(error: &io::Error) -> (StoreErrorKind, &'static str) {
             (Fatal, "a part of the path is a symbolic link, which others can replace: put a directory in its place")
         }
         ErrorKind::NotADirectory => {
-            (Fatal, "a directory of the path is a file: put the directory back, or choose another path for a new lock")
+            (Fatal, "a directory of the path is a file: put the directory back")
         }
         ErrorKind::InvalidFilename => (Fatal, "the path is too long or not allowed here: choose another name"),
         ErrorKind::Unsupported | ErrorKind::CrossesDevices => {

@@ -82,6 +82,6 @@ fn a_place_in_use_is_left_alone() {
     std::fs::write(&photo, "somebody's photo").unwrap();
     let (code, stdout, stderr) = run(failover(&["--store", &format!("file://{}", photo.display())]));
     assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");
-    assert!(stderr.contains("choose another name"), "{stderr}");
+    assert!(stderr.contains("name the lock differently"), "{stderr}");
     assert_eq!(std::fs::read_to_string(&photo).unwrap(), "somebody's photo");
 }
