@@ -54,9 +54,7 @@ fn classify(error: &io::Error) -> (StoreErrorKind, &'static str) {
         _ if Errno::from_io_error(error) == Some(Errno::LOOP) => {
             (Fatal, "a part of the path is a symbolic link, which others can replace: put a directory in its place")
         }
-        ErrorKind::NotADirectory => {
-            (Fatal, "a directory of the path is a file: put the directory back")
-        }
+        ErrorKind::NotADirectory => (Fatal, "a directory of the path is a file: put the directory back"),
         ErrorKind::InvalidFilename => (Fatal, "the path is too long or not allowed here: choose another name"),
         ErrorKind::Unsupported | ErrorKind::CrossesDevices => {
             (Fatal, "the file system has no hard links: choose a local one")
