@@ -85,7 +85,7 @@ mod tests {
             (13, StoreErrorKind::Fatal, "let this process read and write"),
             (1, StoreErrorKind::Fatal, "let this process read and write"),
             (30, StoreErrorKind::Fatal, "mount it for writing"),
-            (20, StoreErrorKind::Fatal, "choose another path"),
+            (20, StoreErrorKind::Fatal, "put the directory back"),
             (40, StoreErrorKind::Fatal, "a symbolic link"),
             (36, StoreErrorKind::Fatal, "choose another name"),
             (18, StoreErrorKind::Fatal, "choose a local one"),
