@@ -43,7 +43,9 @@ fn changed(program: &str, page: &str, after: &str) -> String {
     let mut changed = program.to_owned();
     let changes = page.split("\nReplace ").skip(1);
     for change in changes {
-        let (sentence, rest) = change.split_once("\n\n```rust,ignore\n").expect(change);
+        // Other sentences have no block.
+        let Some((sentence, rest)) = change.split_once(":\n\n") else { continue };
+        let Some(rest) = rest.strip_prefix("```rust,ignore\n") else { continue };
         let (block, _) = rest.split_once("```\n").unwrap();
         changed.replace_range(place(&changed, sentence), block);
     }
